@@ -1,4 +1,5 @@
-//! JSON-RPC frames of MCP and A2A: every reader of a frame reads what a plain parser reads, or refuses it.
+//! Fuzz target for JSON-RPC frames of MCP and A2A: every reader agrees with a plain parser, or
+//! refuses.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};

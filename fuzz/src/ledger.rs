@@ -1,4 +1,5 @@
-//! Recovery of the ledger: a store whose files were damaged opens or refuses, and never verifies as another log.
+//! Fuzz target for ledger recovery: a damaged store opens or refuses, and never verifies as another
+//! log.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Manifests: any bytes are read to an answer, and every diagnostic points into the text.
+//! Fuzz target for manifests: any bytes are parsed to an end, and every diagnostic points into the
+//! text.
 
 use haft_contract::{Report, Source, read, settings};
 

@@ -1,4 +1,5 @@
-//! The small languages inside a manifest: parsing and evaluating any text ends in a value or a fault.
+//! Fuzz target for the languages inside a manifest: parsing and evaluating end in a value or a
+//! fault.
 
 use haft_notation::{Condition, Path, Schema, SearchPattern, Template};
 use serde_json::{Value, json};

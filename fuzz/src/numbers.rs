@@ -1,4 +1,4 @@
-//! Canonical numbers: what is taken in a JSON text arrives as the number that was written.
+//! Fuzz target for canonical numbers: an accepted JSON number arrives as it was written.
 
 use haft_model::{JsonFlaw, canonical, is_exact_number, settle_numbers};
 use serde_json::Value;

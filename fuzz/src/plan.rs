@@ -1,4 +1,4 @@
-//! Plans of calls for drivers that are asked and never run.
+//! Plan fixture: plans of calls for drivers that are asked and never run.
 
 use std::sync::Arc;
 

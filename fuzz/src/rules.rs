@@ -1,5 +1,5 @@
-//! Rules about addresses, paths and commands, judge against driver: whatever the driver resolves a spelling
-//! to is what a rule that denies it was compared with.
+//! Fuzz target for rules about addresses, paths and commands: whatever the driver resolves a
+//! spelling to is what a denying rule was compared with.
 //!
 //! Nothing is sent and nothing is started: drivers tell their resolved targets, and an oracle of the test
 //! kit works out what they reach.

@@ -1,4 +1,5 @@
-//! Sandbox profiles: a mount point stays where it says, and an address that is checked is reached as checked.
+//! Fuzz target for sandbox profiles: a mount point stays where it says, and a checked address is
+//! the one reached.
 
 use haft_contract::{Source, mount_point, read};
 use haft_sandbox::AddressGuard;

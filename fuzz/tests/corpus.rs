@@ -1,4 +1,4 @@
-//! Every target holds for its corpus, and for good documents that are broken in many small ways.
+//! Corpus tests: every target holds for its corpus and for random mutations of good documents.
 
 #![expect(clippy::unwrap_used, reason = "tests may fail")]
 

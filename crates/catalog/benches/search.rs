@@ -1,4 +1,4 @@
-//! How fast tools are found, and which: `scripts/bench search [FOLDER]`, which scores them too.
+//! Search benchmark: latency and ranking quality, run by `scripts/bench search [FOLDER]`.
 //!
 //! The folder holds a catalog of tools and questions, which are not part of the repository; a second
 //! argument is the folder for the rankings. Plain BM25 over the same texts runs beside ours.
@@ -52,7 +52,7 @@ fn measure(ranking: &Path, tools: &[Tool], questions: &[Value], rank: impl Fn(&s
     for question in questions {
         let text = question.get("query").and_then(Value::as_str).unwrap();
         let found = rank(text);
-        // The shortest of a few, because others use the machine as well.
+        // The shortest of a few runs, because other processes use the machine as well.
         let times_of_one = (0..REPEATS).map(|_| {
             let begun = Instant::now();
             black_box(rank(black_box(text)));

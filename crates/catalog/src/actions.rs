@@ -1,4 +1,4 @@
-//! Finding the action that a tool implements.
+//! Action index: resolves the action that a tool implements.
 
 use std::collections::HashMap;
 use std::sync::Arc;

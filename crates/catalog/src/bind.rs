@@ -1,4 +1,4 @@
-//! Binding: holding a driver's claim against the contract it claims.
+//! Binding: checks a driver's claim against the contract that it claims.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,21 +16,21 @@ use crate::CatalogEntry;
 /// One driver's claim to serve one contract.
 #[derive(Clone, Debug)]
 pub struct Binding {
-    /// The driver.
+    /// The driver that claims the contract.
     pub driver: Arc<Driver>,
-    /// Which of its entries.
+    /// The index of the claiming entry in the driver's `implements`.
     pub entry: usize,
     /// Whether the driver comes with the program and not from a file, so that it needs no acceptance.
     pub given: bool,
-    /// Why the claim does not hold, if it does not.
+    /// Why the claim is refused; `None` where it holds.
     pub refused: Option<String>,
-    /// Ceilings: the contract's, narrowed.
+    /// Timeout and retry limits: the contract's, narrowed by the driver.
     pub limits: CallLimits,
-    /// Units of one call, if stated.
+    /// Cost of one call in units; `None` where the driver states none.
     pub units: Option<f64>,
-    /// The cost in kind.
+    /// The cost class.
     pub cost_class: CostClass,
-    /// Contract input to backend input, where they differ.
+    /// Contract input names to backend input names, where they differ.
     pub(crate) renames: Arc<[(String, String)]>,
 }
 
@@ -45,8 +45,8 @@ impl Binding {
         renamed(input, &self.renames)
     }
 
-    /// How a lost answer is looked up: as the driver says, which knows its backend, else as the
-    /// contract does.
+    /// The status query of a call whose response was lost: the driver's, which knows its backend,
+    /// else the contract's.
     pub fn status(&self, entry: &CatalogEntry) -> Option<StatusQuery> {
         let said = self.implements().and_then(|said| said.metadata.pointer("/haft/status"));
         let Some(said) = said else { return entry.contract.tool.extras.status.clone() };
@@ -62,8 +62,8 @@ impl Binding {
         })
     }
 
-    /// Whether the driver says that its backend holds calls to their key: in so many words, or by
-    /// naming the header that carries it.
+    /// Whether the backend deduplicates calls by their idempotency key: the driver says so
+    /// outright, or names the header that carries the key.
     pub fn enforces_key(&self) -> bool {
         let Some(implements) = self.implements() else { return false };
         let said = implements.metadata.pointer("/haft/enforces_key").and_then(Value::as_bool);
@@ -87,7 +87,7 @@ impl Binding {
         left_out.chain(self.driver.opens.iter().cloned()).collect()
     }
 
-    /// What its units are in.
+    /// The currency of the units.
     pub fn currency(&self) -> Option<&str> {
         let own = self.implements().and_then(|entry| entry.cost.currency.as_deref());
         own.or(self.driver.cost.currency.as_deref())

@@ -1,4 +1,4 @@
-//! Which drivers claim which contracts.
+//! Claims index: which drivers claim which contracts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

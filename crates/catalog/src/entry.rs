@@ -1,4 +1,4 @@
-//! One contract in the catalog: who serves it, and why it cannot be called if it cannot.
+//! Catalog entry: one contract, the drivers that serve it, and the reason why it is blocked.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -14,13 +14,13 @@ use crate::claims::Claim;
 /// A contract with the drivers that claim it.
 #[derive(Debug)]
 pub struct CatalogEntry {
-    /// The contract.
+    /// The contract with its derived effects.
     pub contract: Arc<Contract>,
     /// The drivers, by id.
     pub bindings: Vec<Binding>,
-    /// What holding the contract against others brought up.
+    /// Findings of the checks across manifests.
     pub findings: Vec<Finding>,
-    /// Why it may not be called, whatever the day.
+    /// Why it may not be called on any day.
     pub block: Option<Block>,
     /// The digest of its effects, worked out once.
     pub fingerprint: Digest,
@@ -32,11 +32,11 @@ pub struct CatalogEntry {
 /// Why a contract may not be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// For machines.
+    /// The reason as a stable word, for machines.
     pub reason: &'static str,
-    /// For people.
+    /// The reason as a sentence, for people.
     pub message: String,
-    /// What lifts it.
+    /// What lifts the block.
     pub help: String,
 }
 
@@ -50,13 +50,13 @@ pub(crate) struct Schemas {
 }
 
 impl CatalogEntry {
-    /// Whether anybody can be asked what became of a call whose answer was lost.
+    /// Whether a status query can resolve a call whose response was lost.
     pub fn is_askable(&self) -> bool {
         self.bindings.iter().any(|binding| binding.status(self).is_some())
     }
 
-    /// What the tool is called in the OpenAPI document that it was imported from, as what calls of it
-    /// are known by.
+    /// The tool's `operationId` in the OpenAPI document that it was imported from, as calls of it
+    /// are labelled.
     pub fn operation(&self) -> Option<Json> {
         let id = self.contract.tool.extras.imported.as_ref()?.operation_id()?;
         Some(json!({ "source": "openapi", "operation_id": id }))
@@ -82,7 +82,7 @@ impl CatalogEntry {
         }
     }
 
-    /// Whether this entry is what building it anew from these parts would give.
+    /// Whether a rebuild from these parts would give this very entry.
     pub(crate) fn made_of(
         &self,
         tool: &Arc<ToolManifest>,
@@ -106,14 +106,14 @@ impl CatalogEntry {
             })
     }
 
-    /// What accepting the contract and its drivers as they are now means.
+    /// The acceptance of the contract and its drivers as they are now.
     pub fn acceptance(&self) -> AcceptedContract {
         let drivers = self.bindings.iter().map(|binding| (binding.key(), binding.left_out()));
         AcceptedContract::of(&self.contract, drivers.collect())
     }
 
-    /// What accepting some files means, and nothing beside them: the contract where it is new and
-    /// comes from one of them, and those of its new drivers that do. None where that changes nothing.
+    /// The acceptance of some files, and nothing else: the contract where it is new and comes from
+    /// one of them, and those of its new drivers that do. `None` where that changes nothing.
     pub fn acceptance_of_files(&self, written: impl Fn(&str) -> bool) -> Option<AcceptedContract> {
         let mut accepted = match &self.standing {
             Standing::Accepted(accepted) | Standing::Given(Some(accepted)) => {
@@ -132,7 +132,7 @@ impl CatalogEntry {
         (self.is_new() || accepted.drivers.len() > known).then_some(accepted)
     }
 
-    /// What was accepted of the contract.
+    /// The acceptance record of the contract; `None` where it was never accepted.
     pub fn accepted(&self) -> Option<&AcceptedContract> {
         match &self.standing {
             Standing::Accepted(accepted) | Standing::Given(Some(accepted)) => Some(accepted),
@@ -152,12 +152,12 @@ impl CatalogEntry {
         bindings.filter(|binding| binding.refused.is_none())
     }
 
-    /// The digest of what a model is told, worked out at the first call.
+    /// The digest of description and schemas, which the model sees; computed at the first call.
     pub fn schema_digest(&self) -> &Digest {
         self.schema_digest.get_or_init(|| self.contract.schema_digest())
     }
 
-    /// Whether the contract comes with the program, so that nobody has to accept it.
+    /// Whether the contract comes with the program, so that it needs no acceptance.
     pub fn is_given(&self) -> bool {
         matches!(self.standing, Standing::Given(_))
     }
@@ -181,7 +181,7 @@ impl CatalogEntry {
         self.schemas.get()?.as_ref().ok()
     }
 
-    /// Where the contract stands on a day.
+    /// The lifecycle stage of the contract on a day.
     pub fn lifecycle(&self, today: Date) -> Lifecycle {
         self.contract.tool.extras.lifecycle.on(today)
     }

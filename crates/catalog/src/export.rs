@@ -1,6 +1,7 @@
-//! Contracts in other people's formats, with a line for everything a format could not carry.
+//! Tool export: contracts in provider formats, with a degradation for everything a format cannot
+//! carry.
 //!
-//! Only what a model may see is ever exported: inputs that no model may fill in appear in no format.
+//! Inputs that no model may fill in appear in no format.
 
 mod agent_tool;
 mod anthropic;
@@ -31,7 +32,7 @@ use names::NameRule;
 pub enum Format {
     /// OpenAI's function tools.
     OpenAi,
-    /// Anthropic's tools.
+    /// Anthropic's `tools`.
     Anthropic,
     /// Gemini's function declarations.
     Gemini,
@@ -42,7 +43,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format.
+    /// Every format that contracts are exported in.
     pub const ALL: [Format; 5] =
         [Format::OpenAi, Format::Anthropic, Format::Gemini, Format::Mcp, Format::AgentTool];
 
@@ -63,36 +64,36 @@ impl Format {
     }
 }
 
-/// One contract to export, with the driver that would serve it and where it stands today.
+/// One contract to export, with the driver that would serve it and its lifecycle stage today.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
-    /// The contract.
+    /// The contract to export.
     pub contract: &'a Contract,
     /// The driver that would serve it.
     pub driver: Option<&'a Driver>,
-    /// Where the contract stands.
+    /// The lifecycle stage of the contract today.
     pub lifecycle: Lifecycle,
 }
 
-/// What an export gives back.
+/// The result of an export.
 #[derive(Clone, Debug)]
 pub struct Export {
     /// The document in the format asked for.
     pub document: Json,
-    /// What the format could not carry.
+    /// The features that the format cannot carry.
     pub degradations: Vec<Degradation>,
     /// The exported name of each tool, so that a call finds its way back.
     pub names: Vec<(String, ToolKey)>,
 }
 
-/// One thing that a format could not carry.
+/// One feature that a format cannot carry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Degradation {
     /// The tool, as `id@major`.
     pub tool: String,
     /// A JSON pointer into the contract's frontmatter.
     pub field: String,
-    /// What became of it.
+    /// How the export weakened or dropped it.
     pub reason: String,
 }
 

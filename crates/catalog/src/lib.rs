@@ -1,8 +1,9 @@
-//! An immutable snapshot of contracts and drivers, and the resolver over it: a call in, a plan out.
+//! Catalog: an immutable snapshot of contracts and drivers, and the resolver that plans calls over
+//! it.
 //!
-//! Owns which driver claims which contract, how one is chosen and why the others were not.
-//! Must never do anything: no disk, no clock, no socket; health and logins are data it is given.
-//! Start with [`Snapshot::build`] and [`Snapshot::plan`].
+//! Owns which driver claims which contract, how one is chosen and why the others were not. Must
+//! never do anything: no disk, no clock, no socket; health and logins are data that the caller
+//! passes in. Start with [`Snapshot::build`] and [`Snapshot::plan`].
 
 mod actions;
 mod bind;

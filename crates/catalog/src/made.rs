@@ -1,4 +1,5 @@
-//! Making an entry: a contract held against its action, the lock and the drivers that claim it.
+//! Entry construction: checks a contract against its action, the lock and the drivers that claim
+//! it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::bind::bind;
 use crate::claims::Claim;
 use crate::{Binding, Block, CatalogEntry};
 
-/// What an entry is made of.
+/// The inputs of an entry.
 pub(crate) struct Making<'a> {
     pub(crate) tool: &'a Arc<ToolManifest>,
     pub(crate) claims: &'a [Claim],
@@ -125,8 +126,8 @@ fn broken_callers(contract: &Contract, standing: &Standing) -> Option<Finding> {
     )
 }
 
-/// A driver from a file that nothing in the lock names for this contract. Where the contract itself is
-/// not accepted, that alone is told.
+/// A driver from a file that the lock does not name for this contract. Where the contract itself is
+/// not accepted, only that is reported.
 fn unaccepted(binding: &Binding, standing: &Standing, contract: &Contract) -> Option<Finding> {
     let driver = binding.key();
     let accepted = standing.accepted_drivers().is_some_and(|known| known.contains_key(&driver));

@@ -1,4 +1,4 @@
-//! Choosing: a call in, a plan out, or the reason why not.
+//! Planning: turns a call into a plan, or into the reason why not.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::route::Question;
 use crate::{Binding, Block, CatalogEntry, Outlook, Snapshot};
 
 impl Snapshot {
-    /// What a call means on a day: its contract, its driver, its input, its limits, as far as the
+    /// Plans a call on a day: its contract, its driver, its input, its limits, as far as the
     /// snapshot knows.
     pub fn plan(&self, call: Call, today: Date) -> Result<Plan, Stop> {
         let entry = self.select(&call.tool, today)?;
@@ -77,8 +77,8 @@ impl Snapshot {
         Ok((plan, binding))
     }
 
-    /// What would become of a call: every step answered on its own, so that one that fails does not
-    /// hide the next. Without an input only the route is asked for.
+    /// Explains a call: every step answers on its own, so that a failing step does not hide the
+    /// next. Without an input only the route is explained.
     pub fn explain(
         &self,
         call: &Call,
@@ -117,12 +117,12 @@ impl Snapshot {
         })
     }
 
-    /// The answer to a name that nobody has.
+    /// The refusal of an unknown name.
     pub fn unknown(&self, name: &str) -> Stop {
         Snapshot::unknown_among(name, self.names())
     }
 
-    /// The answer to a name that nobody has, among those that somebody may know of.
+    /// The refusal of an unknown name, with a suggestion among the names that the caller may know.
     pub(crate) fn unknown_among<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Stop {
         let stop = Stop::new(Code::ToolUnknown, format!("there is no tool `{name}`"));
         match did_you_mean(name, known) {
@@ -132,9 +132,9 @@ impl Snapshot {
     }
 }
 
-/// What would become of a call.
+/// The explanation of a call, step by step.
 pub struct Explanation {
-    /// The contract.
+    /// The contract that the name means.
     pub entry: Arc<CatalogEntry>,
     /// Why it may not be called at all.
     pub block: Option<Stop>,
@@ -144,7 +144,7 @@ pub struct Explanation {
     pub route: Result<(Route, CallLimits), Stop>,
 }
 
-/// Who sends an input: that decides which fields it may have.
+/// The sender of an input, which decides which fields it may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
     /// A caller, who may not fill in internal fields.
@@ -154,8 +154,8 @@ pub enum Sender {
 }
 
 impl CatalogEntry {
-    /// The input with its defaults filled in and its numbers in their one form, if it fits what its
-    /// sender may send. A number that would not arrive as it is is refused, whoever hands it in.
+    /// Parses an input: fills in defaults, normalises numbers, and checks that the sender may send
+    /// it. A number that would lose precision is refused from every sender.
     pub fn parse(&self, mut input: Value, sender: Sender) -> Result<Value, Stop> {
         let internal = self.contract.internal.iter().filter(|_| sender == Sender::Caller);
         let sent = internal.into_iter().find(|path| input.pointer(&format!("/{path}")).is_some());
@@ -189,12 +189,12 @@ impl CatalogEntry {
         })
     }
 
-    /// The same for the check of an output.
+    /// Like `input_is_light`, for the check of an output.
     pub fn output_is_light(&self, output: &Value) -> bool {
         self.compiled_schemas().is_some_and(|schemas| schemas.output.is_light(output))
     }
 
-    /// The same for the check of a context.
+    /// Like `input_is_light`, for the check of a context.
     pub fn context_is_light(&self, context: &Value) -> bool {
         self.compiled_schemas().is_some_and(|schemas| match &schemas.context {
             Some(schema) => schema.is_light(context),

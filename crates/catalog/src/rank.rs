@@ -1,4 +1,5 @@
-//! Phase five of routing: the contract's own choice, then cost, kind, health and name.
+//! Driver ranking (phase five of routing): the contract's own choice, then cost, kind, health and
+//! name.
 
 use std::cmp::Ordering;
 

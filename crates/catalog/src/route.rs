@@ -11,26 +11,26 @@ use crate::snapshot::RoutingPolicy;
 use crate::state::{AuthState, DriverHost, DriverState, Mend, Outlook};
 use crate::{Binding, CatalogEntry};
 
-/// A driver that is not to be taken now, whatever the snapshot knows of it.
+/// A driver that routing skips for this call, whatever the snapshot knows of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AvoidedDriver {
-    /// Which.
+    /// The driver's id.
     pub driver: DriverId,
-    /// The kind of reason: `tried` or `rest`.
+    /// The kind of reason: `tried`, or `rest` for an open circuit breaker.
     pub why: &'static str,
     /// The reason in words.
     pub reason: String,
 }
 
 impl AvoidedDriver {
-    /// One that could not carry out this very call.
+    /// Skips a driver that already failed this very call.
     pub fn tried(driver: &DriverId) -> AvoidedDriver {
         let reason = "it was tried, and could not".to_owned();
         AvoidedDriver { driver: driver.clone(), why: "tried", reason }
     }
 }
 
-/// What routing asks about.
+/// The inputs of routing.
 pub(crate) struct Question<'e, 'c> {
     pub(crate) entry: &'e CatalogEntry,
     pub(crate) input: &'c Value,
@@ -269,7 +269,7 @@ impl<'e> Question<'e, '_> {
             Some(DriverState { auth: AuthState::Expired, .. }) => {
                 format!("the login of `{}`, which serves `{tool}`, has run out", driver.id)
             }
-            // Nobody can log in where a secret is all that there is.
+            // Where the driver only takes a secret, no login flow exists.
             Some(DriverState { login: Some(Mend { why, run }), .. })
                 if !run.starts_with("haft login") =>
             {
@@ -281,7 +281,7 @@ impl<'e> Question<'e, '_> {
         self.mended(driver, stop)
     }
 
-    /// What has to be set up: the driver that would serve the call.
+    /// The refusal for a missing setup, of the driver that would serve the call.
     fn setup_needed(&self, claim: Option<&Binding>) -> Stop {
         let Some(driver) = claim.map(|claim| &claim.driver) else {
             return Stop::new(Code::SetupRequired, "no driver is set up");
@@ -294,7 +294,7 @@ impl<'e> Question<'e, '_> {
         self.mended(driver, Stop::new(Code::SetupRequired, words))
     }
 
-    /// The same with the command that mends it, where one is known.
+    /// The refusal with the command that mends it, where one is known.
     fn mended(&self, driver: &Driver, stop: Stop) -> Stop {
         match self.state(driver).and_then(DriverState::mend) {
             Some(mend) => stop.help(format!("run `{mend}`")),
@@ -302,7 +302,7 @@ impl<'e> Question<'e, '_> {
         }
     }
 
-    /// How one logs in to a driver.
+    /// The login of a driver, as JSON.
     fn login(&self, driver: &Driver) -> Value {
         let auth = driver.auth.clone().unwrap_or_default();
         let state = self.state(driver).map(|state| state.auth);
@@ -310,7 +310,7 @@ impl<'e> Question<'e, '_> {
     }
 }
 
-/// The answer where nobody behind any driver that could serve works.
+/// The refusal where no backend of any eligible driver works.
 fn nobody_answers(rejected: &[RejectedDriver]) -> Stop {
     let first = rejected.first();
     let reason = first.map(|other| format!("driver `{}`: {}", other.driver, other.reason));

@@ -1,8 +1,8 @@
-//! Search over the catalog by words: no model, no file, nothing learned from anybody's questions.
+//! Catalog search by words (BM25F): no model, no file, and no learning from past queries.
 //!
-//! A [`WordIndex`] ranks texts, and an [`Index`] the contracts of a snapshot. Both are made whole and
-//! never change; a few thousand contracts take some tens of milliseconds, so that whoever has many
-//! makes it at the first question. The same catalog and question always give the same answer.
+//! A [`WordIndex`] ranks texts, and an [`Index`] the contracts of a snapshot. Both are built whole
+//! and never change; a few thousand contracts take some tens of milliseconds, so a caller with many
+//! builds the index at the first query. The same catalog and query always give the same answer.
 
 mod answer;
 mod postings;
@@ -20,20 +20,20 @@ use crate::{CatalogEntry, Snapshot};
 pub use answer::{Match, SearchResult};
 use postings::Postings;
 
-/// What there is to read about one tool.
+/// The searchable text of one tool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Text<'t> {
-    /// What it is called: `create_issue`.
+    /// The tool's name: `create_issue`.
     pub name: &'t str,
-    /// Whose it is: `github`.
+    /// The provider's name: `github`.
     pub namespace: &'t str,
-    /// Titles, other names, tags, and words to find it by.
+    /// Titles, other names, tags, and search hints.
     pub hints: &'t str,
-    /// What it says of itself.
+    /// The tool's description.
     pub description: &'t str,
-    /// The names of what goes in.
+    /// The names of the inputs.
     pub parameters: &'t str,
-    /// What is said of what goes in.
+    /// The descriptions of the inputs.
     pub parameter_texts: &'t str,
 }
 
@@ -44,14 +44,14 @@ impl<'t> Text<'t> {
     }
 }
 
-/// One thing that a search found.
+/// One search hit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit<T> {
-    /// What was found.
+    /// The document that was found.
     pub found: T,
-    /// How well it fits beside the others of the same answer; the best has about one.
+    /// Relevance, relative to the other hits of the same answer; the best has about one.
     pub score: f32,
-    /// The words of the question that brought it up.
+    /// The query words that matched.
     pub words: Vec<String>,
 }
 

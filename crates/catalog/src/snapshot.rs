@@ -1,4 +1,4 @@
-//! The snapshot: everything that is known at one moment, indexed and never changed.
+//! Catalog snapshot: contracts, drivers and actions at one moment, indexed and immutable.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -12,30 +12,30 @@ use crate::claims::{self, Claims};
 use crate::made::{self, Making};
 use crate::state::DriverHost;
 
-/// What a snapshot is made of.
+/// The parts that a snapshot is built from.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
-    /// The contracts.
+    /// The contracts of the workspace and the program.
     pub tools: Vec<Arc<ToolManifest>>,
-    /// The drivers.
+    /// The drivers of the workspace and the program.
     pub drivers: Vec<Arc<Driver>>,
-    /// The actions.
+    /// The actions of the workspace; the standard ones are added.
     pub actions: Vec<Arc<Action>>,
-    /// Contracts that exist and cannot be used: their ids, and the files that say why.
+    /// Ids of contracts that cannot be used, with the files that say why.
     pub unusable: HashMap<String, Arc<str>>,
     /// Contracts that come with the program and not from a file: the lock has no say in them.
     pub given: HashSet<ToolKey>,
     /// Drivers that come with the program and not from a file.
     pub given_drivers: HashSet<DriverId>,
-    /// What people accepted.
+    /// The lock file: what people accepted.
     pub lock: Arc<Lock>,
-    /// What the workspace allows drivers to be.
+    /// Routing constraints of the workspace.
     pub routing: RoutingPolicy,
-    /// The machine.
+    /// The machine that drivers run on.
     pub host: DriverHost,
 }
 
-/// What the workspace allows drivers to be.
+/// Routing constraints of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutingPolicy {
     /// A driver needs one of these tags; empty means none is needed.
@@ -71,8 +71,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Holds all parts against each other. Entries of an earlier snapshot whose parts are the same
-    /// are taken over as they are, compiled schemas included.
+    /// Checks all parts against each other. Entries of an earlier snapshot whose parts are
+    /// unchanged are reused, compiled schemas included.
     pub fn build(parts: Parts, earlier: Option<&Snapshot>) -> Snapshot {
         let mut findings = Vec::new();
         let tools = claims::distinct_tools(&parts.tools, &mut findings);
@@ -125,7 +125,7 @@ impl Snapshot {
         self.names.keys().map(String::as_str)
     }
 
-    /// What holding manifests against each other brought up.
+    /// Findings of the checks across manifests.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.entries.values().flat_map(|entry| &entry.findings).chain(&self.findings)
     }

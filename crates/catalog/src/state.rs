@@ -1,4 +1,4 @@
-//! What is known of drivers and of this machine when a call is routed.
+//! Driver state: readiness, health, login and circuit breaker of each driver when a call is routed.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::route::AvoidedDriver;
 
-/// What is known of each driver; one that is not listed was never looked at.
+/// The state of each driver; a driver that is not listed was never probed.
 pub type DriverStates = HashMap<DriverId, DriverState>;
 
-/// What is known when a call is routed, beside the snapshot.
+/// The inputs of routing beside the snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// What is known of each driver, for whoever calls.
+    /// The state of each driver, for the caller.
     pub states: DriverStates,
-    /// The drivers that are not to be taken now.
+    /// Drivers that routing skips now.
     pub avoid: Vec<AvoidedDriver>,
 }
 
-/// What is known of one driver, for one actor.
+/// The state of one driver, for one actor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DriverState {
     /// Whether its backend is installed.
@@ -28,19 +28,19 @@ pub struct DriverState {
     pub version: Probe,
     /// Whether the actor is logged in.
     pub auth: AuthState,
-    /// What logs the actor in, where somebody has to.
+    /// The command that logs the actor in, where a login is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub login: Option<Mend>,
-    /// Whether it worked when it was last tried.
+    /// The result of the last health check.
     pub health: Health,
-    /// Until when it is left alone because it failed again and again.
+    /// The open circuit breaker, where the driver failed again and again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rest: Option<OpenBreaker>,
 }
 
 impl DriverState {
-    /// The first reason why it cannot be used: for machines, and for people. A call that insists on
-    /// it does not let it rest.
+    /// The first reason why it cannot be used: for machines, and for people. A call that pins the
+    /// driver ignores an open circuit breaker.
     pub fn objection(&self, pinned: bool) -> Option<(&'static str, String)> {
         if let Probe::Failed(mend) = &self.installed {
             return Some(("install", mend.why.clone()));
@@ -62,7 +62,7 @@ impl DriverState {
         Some(("rest", rest.reason()))
     }
 
-    /// The command that takes the first obstacle out of the way.
+    /// The command that removes the first obstacle.
     pub fn mend(&self) -> Option<&str> {
         match (&self.installed, &self.version, self.auth) {
             (Probe::Failed(mend), _, _) | (_, Probe::Failed(mend), _) => Some(&mend.run),
@@ -75,83 +75,83 @@ impl DriverState {
 }
 
 impl OpenBreaker {
-    /// Why it is left alone, in words.
+    /// Why the breaker is open, in words.
     pub fn reason(&self) -> String {
         let OpenBreaker { failures, until } = self;
         format!("it failed {failures} times in a row and rests until {until}")
     }
 }
 
-/// What stands in the way, and the command that takes it out of the way.
+/// An obstacle, and the command that removes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mend {
-    /// What is wrong.
+    /// The obstacle, as a sentence.
     pub why: String,
-    /// What to run.
+    /// The command to run.
     pub run: String,
 }
 
-/// What has a circuit breaker of its own: one tool by one driver, at one host where the input of a
-/// call chooses it. What fails there says nothing of other tools and hosts.
+/// The scope of a circuit breaker: one tool by one driver, at one host where the input of a call
+/// chooses it. A failure there says nothing of other tools and hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Circuit {
-    /// The driver.
+    /// The driver that serves the tool.
     pub driver: DriverId,
-    /// The tool that it carries out.
+    /// The tool that the driver serves.
     pub tool: ToolKey,
     /// The host, where the input chooses it.
     pub host: Option<String>,
 }
 
-/// A circuit that is left alone for a while.
+/// A circuit breaker that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenBreaker {
-    /// How often it failed in a row.
+    /// Failures in a row.
     pub failures: u32,
-    /// Until when.
+    /// When the circuit becomes half-open.
     pub until: Timestamp,
 }
 
-/// The answer to a question that was perhaps never asked.
+/// The result of a probe that may not have run yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probe {
-    /// Nobody looked; that is no reason to refuse.
+    /// Not probed yet; that is no reason to refuse.
     #[default]
     NotLooked,
-    /// Yes.
+    /// The probe passed.
     Passed,
-    /// No, and why not.
+    /// The probe failed, with the obstacle and its remedy.
     Failed(Mend),
 }
 
-/// Where a driver's login stands.
+/// The login state of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthState {
-    /// Nobody looked.
+    /// Not probed yet.
     #[default]
     NotLooked,
-    /// Nobody has to.
+    /// The driver needs no login.
     NotRequired,
-    /// Logged in.
+    /// The actor is logged in.
     LoggedIn,
     /// Not logged in.
     LoggedOut,
-    /// The login ran out.
+    /// The login expired.
     Expired,
 }
 
-/// How a driver's last health check ended. Whoever checks drops a failure when its time is over.
+/// How a driver's last health check ended. The checker drops a failure when it expires.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
-    /// Nobody looked.
+    /// Not probed yet.
     #[default]
     NotLooked,
-    /// It worked then.
+    /// The check passed at this time.
     Passed(Timestamp),
-    /// It failed lately, and why.
+    /// The last check failed, with the reason.
     Failed(String),
 }
 

@@ -1,14 +1,14 @@
-//! Surfaces: which tools a caller sees, and whose schemas have been loaded.
+//! Tool surfaces: which tools a caller sees, and whose schemas have been loaded.
 //!
-//! Everything here is pure: whoever serves callers keeps three things for each scope, the surface
-//! with what was loaded on it, the last [`View`] and the last [`Revision`], and asks in this order:
+//! Everything here is pure: the server keeps three things for each scope, the surface with the
+//! loaded schemas, the last [`View`] and the last [`Revision`], and asks in this order:
 //!
 //! 1. [`Surface::for_viewer`] finds the surface of a caller among those of `haft.toml`, bound to
-//!    their turn, task or session, and [`Surface::narrowed`] takes off it what their model cannot use
-//!    and their role must not.
-//! 2. [`Surface::view`] holds it against a snapshot and what is so at the moment: each tool is
-//!    loaded, deferred, pending, blocked or excluded, with its reason. A view is worth keeping until
-//!    the world, the surface or the moment changes.
+//!    its turn, task or session, and [`Surface::narrowed`] removes what its model cannot use and
+//!    its role must not.
+//! 2. [`Surface::view`] evaluates it against a snapshot and the state of the moment: each tool
+//!    is loaded, deferred, pending, blocked or excluded, with its reason. A view is worth keeping
+//!    until the world, the surface or the moment changes.
 //! 3. [`Revision::after`] says whether that is another revision than the last.
 //! 4. [`View::search`] answers a search, and [`Surface::load`] puts the schemas of names on the
 //!    surface, which gives the next one.
@@ -34,38 +34,38 @@ pub use view::{Moment, Provider, Revision, View, ViewRow};
 use viewer::Edge;
 pub use viewer::Viewer;
 
-/// What one scope of callers is shown, and what was loaded there.
+/// The tools that one scope of callers sees, and the schemas loaded there.
 #[derive(Clone, Debug)]
 pub struct Surface {
-    /// Its id.
+    /// The surface's id.
     pub id: String,
-    /// For what: `workspace`, `role:agent`, `session:<id>` …
+    /// The scope: `workspace`, `role:agent`, `session:<id>` …
     pub scope: String,
     tools: Vec<Glob>,
     edge: Edge,
-    /// From how many tools on schemas are deferred; none on a surface that defers nothing.
+    /// Deferred loading above this number of tools; `None` on a surface that defers nothing.
     defer_above: Option<usize>,
-    /// From how many bytes of schemas on they are deferred.
+    /// Deferred loading above this many bytes of schemas.
     defer_above_bytes: Option<usize>,
     model: ModelAbilities,
     role: RoleConstraints,
     loaded: BTreeSet<ToolKey>,
 }
 
-/// Where a tool stands on a surface.
+/// The visibility of a tool on a surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
     /// Its schema is visible and it can be called.
     Loaded,
     /// It can be found; its schema has to be loaded first.
     Deferred,
-    /// It can be found; whoever provides it is not there.
+    /// It can be found; its provider is unavailable.
     Pending,
     /// It is hidden now, for a reason that could be lifted.
     Blocked(&'static str),
     /// It is not for this scope.
     Excluded(&'static str),
-    /// It is another tenant's: nobody here is told that it is there.
+    /// It belongs to another tenant: this surface does not reveal that it exists.
     Unknown,
 }
 
@@ -99,8 +99,8 @@ impl Surface {
         Surface { defer_above: None, ..Surface::new(scope, &["*".to_owned()], 0) }
     }
 
-    /// A surface with the tools of some globs; with more than `defer_above` of them, schemas are
-    /// loaded only when asked for.
+    /// A surface with the tools of some globs; above `defer_above` of them, schemas are loaded on
+    /// request only.
     pub fn new(scope: &str, tools: &[String], defer_above: usize) -> Surface {
         Surface {
             id: id_of(scope),
@@ -126,8 +126,8 @@ impl Surface {
         Surface { loaded, ..self }
     }
 
-    /// The tool that a name means to whoever sees this surface. A name of another tenant's tool is one
-    /// that nobody has.
+    /// The tool that a name means to callers on this surface. A name of another tenant's tool
+    /// counts as unknown.
     pub fn find<'s>(
         &self,
         name: &str,
@@ -137,18 +137,18 @@ impl Surface {
         snapshot.find(name).filter(known).ok_or_else(|| self.unknown(name, snapshot))
     }
 
-    /// The answer to a name that nobody has who sees this surface.
+    /// The refusal of a name that is unknown on this surface.
     pub fn unknown(&self, name: &str, snapshot: &Snapshot) -> Stop {
         let here = |name: &&str| snapshot.find(name).is_some_and(|entry| self.lists(entry));
         Snapshot::unknown_among(name, snapshot.names().filter(here))
     }
 
-    /// Where a tool stands, whoever provides it.
+    /// The visibility of a tool, ignoring the state of its providers.
     pub fn shows(&self, entry: &CatalogEntry, snapshot: &Snapshot, today: Date) -> Visibility {
         self.shows_where(entry, self.defers(snapshot), today)
     }
 
-    /// Refuses a tool that cannot be called from here.
+    /// Refuses a call of a tool that this surface does not admit.
     pub fn admit(
         &self,
         entry: &CatalogEntry,
@@ -158,7 +158,7 @@ impl Surface {
         self.admit_where(entry, self.defers(snapshot), today)
     }
 
-    /// The same, once it is known whether schemas are deferred.
+    /// Like `admit`, for a caller that already knows whether schemas are deferred.
     pub fn admit_where(
         &self,
         entry: &CatalogEntry,
@@ -180,7 +180,7 @@ impl Surface {
             )
             .help("ask whoever runs the workspace to put it on the surface")
             .because(json!({ "reason": reason }))),
-            // Nothing that a name which nobody uses would not bring, not even a suggestion.
+            // The same answer as for an unknown name, without a suggestion.
             Visibility::Unknown => {
                 Err(Stop::new(Code::ToolUnknown, format!("there is no tool `{}`", key.id))
                     .help("`haft tools` lists those that there are"))
@@ -207,7 +207,7 @@ impl Surface {
         counts
     }
 
-    /// Where a tool stands, once it is known whether schemas are deferred.
+    /// The visibility of a tool, once it is known whether schemas are deferred.
     fn shows_where(&self, entry: &CatalogEntry, deferring: bool, today: Date) -> Visibility {
         let key = entry.contract.key();
         if !self.edge.has(key.id.as_str()) {
@@ -227,7 +227,7 @@ impl Surface {
         Visibility::Loaded
     }
 
-    /// Whether there is too much on the surface to show every schema.
+    /// Whether the surface is large enough for deferred loading.
     pub fn defers(&self, snapshot: &Snapshot) -> bool {
         let Some(most) = self.defer_above else { return false };
         let mine = || snapshot.entries().filter(|entry| self.lists(entry));

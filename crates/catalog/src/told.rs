@@ -1,4 +1,4 @@
-//! A contract and its drivers as every edge shows them.
+//! JSON views of a contract and its drivers, the same for every edge.
 
 use haft_model::{Actor, Call, Code, Date, Lifecycle};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{Binding, CatalogEntry, DriverState, DriverStates, Outlook, Snapshot};
 
 impl CatalogEntry {
-    /// Everything about a contract, for machines.
+    /// Everything about a contract, as JSON.
     pub fn told(&self, today: Date, states: &DriverStates) -> Value {
         let contract = &self.contract;
         let tool = &contract.tool;
@@ -36,7 +36,7 @@ impl CatalogEntry {
         })
     }
 
-    /// One contract in a list, for machines, given where it stands.
+    /// One contract in a list, as JSON, given its visibility.
     pub fn listed(&self, state: &str, reason: Option<&str>, states: &DriverStates) -> Value {
         let contract = &self.contract;
         json!({
@@ -52,14 +52,14 @@ impl CatalogEntry {
         })
     }
 
-    /// The drivers that claim it, and what is known of them.
+    /// The drivers that claim it, with their states.
     pub fn seen<'a>(&'a self, states: &'a DriverStates) -> impl Iterator<Item = DriverSummary<'a>> {
         self.bindings.iter().map(move |binding| DriverSummary::new(binding, states))
     }
 }
 
 impl Snapshot {
-    /// Whether a contract can be called now by somebody, and if not, why.
+    /// Whether a contract can be called now, and if not, why.
     pub fn standing(
         &self,
         entry: &CatalogEntry,
@@ -89,20 +89,20 @@ impl Snapshot {
     }
 }
 
-/// A driver that claims a contract, and what is known of it.
+/// A driver that claims a contract, with its state.
 pub struct DriverSummary<'a> {
-    /// The claim.
+    /// The claim of the driver.
     pub binding: &'a Binding,
     state: Option<&'a DriverState>,
 }
 
 impl<'a> DriverSummary<'a> {
-    /// A driver and what is known of it.
+    /// Joins a driver with its state.
     pub fn new(binding: &'a Binding, states: &'a DriverStates) -> DriverSummary<'a> {
         DriverSummary { binding, state: states.get(&binding.driver.id) }
     }
 
-    /// Whether it could be used, in a word or two.
+    /// The driver's readiness, in a word or two.
     pub fn word(&self) -> &'static str {
         match self.objection() {
             _ if self.binding.refused.is_some() => "refused",
@@ -122,7 +122,7 @@ impl<'a> DriverSummary<'a> {
         refused.or_else(|| self.objection().map(|(_, reason)| reason))
     }
 
-    /// The command that mends that.
+    /// The command that removes the obstacle.
     pub fn mend(&self) -> Option<&'a str> {
         self.state?.mend().filter(|_| self.binding.refused.is_none())
     }
@@ -145,7 +145,7 @@ impl<'a> DriverSummary<'a> {
         }
     }
 
-    /// For machines.
+    /// The driver as JSON.
     pub fn json(&self) -> Value {
         json!({
             "id": self.binding.driver.id,
@@ -158,7 +158,7 @@ impl<'a> DriverSummary<'a> {
         })
     }
 
-    /// The same with what its manifest says.
+    /// The driver as JSON, with what its manifest says.
     fn whole(&self) -> Value {
         let mut value = self.json();
         let more = json!({

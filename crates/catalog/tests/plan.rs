@@ -1,4 +1,4 @@
-//! A call in, a plan out: what the plan holds, and what its digest is bound to.
+//! Planning tests: what a plan holds, and what its digest is bound to.
 
 #![expect(
     clippy::panic,

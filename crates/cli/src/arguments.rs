@@ -1,4 +1,4 @@
-//! `key=value` words and `--input` into one JSON object.
+//! Call input from the command line: `key=value` words and `--input` become one JSON object.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fs;
 use haft_model::{Call, DriverId, JsonFlaw, JsonFlawKind};
 use serde_json::{Map, Value};
 
-/// A word of the command line that does not say what it should.
+/// A usage error of the command line.
 #[derive(Debug)]
 pub(crate) struct Misuse(pub(crate) String);
 
@@ -69,7 +69,7 @@ impl Input {
         self.input.as_deref().map(text_or_file).transpose()
     }
 
-    /// What is wrong with the text of the input, as a value no longer tells.
+    /// The flaw of the input's text, which its parsed value no longer shows.
     pub(crate) fn flaw(&self, schema: &Value) -> Result<Option<JsonFlaw>, Misuse> {
         if let Some(text) = self.sent()? {
             return Ok(JsonFlaw::in_text(text));
@@ -131,7 +131,7 @@ fn text_or_file(text: &str) -> Result<String, Misuse> {
     }
 }
 
-/// What is wrong with a text that is read as JSON; a text that stays text may say anything.
+/// The flaw of a text that is read as JSON; a text that stays text may say anything.
 pub(crate) fn typed_flaw(value: &str, property: Option<&Value>) -> Option<JsonFlaw> {
     let is_json = !wants_text(property) && serde_json::from_str::<Value>(value).is_ok();
     is_json.then(|| JsonFlaw::in_text(value)).flatten()

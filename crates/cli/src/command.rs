@@ -1,4 +1,4 @@
-//! One file per command.
+//! Commands of the CLI, one file each.
 
 pub(crate) mod accept;
 pub(crate) mod add;
@@ -49,8 +49,8 @@ fn open(context: &Context, store: StoreChoice) -> Result<Host> {
     Ok(Host::open(&context.directory, HostOptions { store, ..HostOptions::default() })?)
 }
 
-/// The same for a process that makes one call: it waits for a store that another program holds no longer
-/// than the call may take, and is answered then.
+/// Like `open`, for a process that makes one call: it waits for a store that another program holds
+/// no longer than the call's timeout, and is answered then.
 fn open_for_call(context: &Context, tool: &str) -> Result<Result<Host, Stop>> {
     let options = HostOptions { first_tool: Some(tool.to_owned()), ..HostOptions::default() };
     match Host::open(&context.directory, options) {
@@ -63,7 +63,7 @@ fn open_for_call(context: &Context, tool: &str) -> Result<Result<Host, Stop>> {
     }
 }
 
-/// Tells a person whose call goes by settings that were not accepted; a server would not start by them.
+/// Warns a person whose call runs under unaccepted settings; a server would not start under them.
 fn warn_of_settings(workspace: &Workspace) {
     if let GoverningStanding::Looser(files, _) = workspace.governing_standing() {
         let files = files.join(", ");
@@ -73,8 +73,8 @@ fn warn_of_settings(workspace: &Workspace) {
     }
 }
 
-/// What a call came to, once it is known whether it is on record: a read is answered before it is, and
-/// nothing tells of it after the process has ended.
+/// The result of a call, once it is known whether it is on record: a read is answered before it is,
+/// and nothing tells of it after the process has ended.
 async fn recorded(host: &Host, mut envelope: Envelope) -> Envelope {
     if envelope.unrecorded.is_none()
         && let Err(fault) = host.flush().await

@@ -1,31 +1,31 @@
-//! What the process says when it ends.
+//! Exit codes of the process.
 
 use std::process::ExitCode;
 
 use haft_model::{Code, Envelope, Situation};
 
-/// How a command ended.
+/// How a command ended, which sets the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done.
+    /// The command succeeded.
     Done,
-    /// It was not asked for properly.
+    /// The command line was wrong.
     Usage,
-    /// Something stopped it, or it failed.
+    /// A refusal stopped it, or it failed.
     Stopped(Situation),
 }
 
 impl Exit {
     /// It ran and failed, or something is wrong with the workspace.
     pub(crate) const FAILED: Exit = Exit::Stopped(Situation::Failed);
-    /// Somebody says no.
+    /// A rule or an approver denied it.
     pub(crate) const REFUSED: Exit = Exit::Stopped(Situation::Refused);
     /// The input is invalid or the name unknown.
     pub(crate) const INVALID: Exit = Exit::Stopped(Situation::Invalid);
-    /// A person has to answer first.
+    /// An approval is pending.
     pub(crate) const WAITING: Exit = Exit::Stopped(Situation::Waiting);
 
-    /// The number for the shell.
+    /// The exit code for the shell.
     pub(crate) fn code(self) -> ExitCode {
         ExitCode::from(match self {
             Exit::Done => 0,
@@ -34,12 +34,12 @@ impl Exit {
         })
     }
 
-    /// How a command ends that was stopped for a reason.
+    /// The exit of a command that stopped with a code.
     pub(crate) fn of(code: Code) -> Exit {
         Exit::Stopped(code.situation())
     }
 
-    /// How a command ends whose call came to this. One that is not on record did not end well.
+    /// The exit of a command by the result of its call. A call without a record counts as failed.
     pub(crate) fn after(envelope: &Envelope) -> Exit {
         match envelope.situation() {
             Some(situation) => Exit::Stopped(situation),

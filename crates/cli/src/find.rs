@@ -1,4 +1,4 @@
-//! Finding a call or a question by its id, the other's id, or the beginning of either.
+//! Id lookup: finds a call or a question by its id, the other's id, or a prefix of either.
 
 use haft::Host;
 use haft_ledger::{QuestionFilter, QuestionRecord, Run, RunFilter};

@@ -1,4 +1,5 @@
-//! Ctrl-C and the wish of whoever runs us: once is a wish, twice is an end.
+//! Signal handling: Ctrl-C, or SIGTERM for a server, requests cancellation; a second Ctrl-C ends
+//! the process.
 
 use haft_driver::Cancel;
 use haft_model::Situation;

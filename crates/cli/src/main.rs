@@ -111,7 +111,7 @@ enum Command {
     Explain(explain::Arguments),
 }
 
-/// What every command is given.
+/// The context of every command.
 struct Context {
     directory: PathBuf,
     json: bool,

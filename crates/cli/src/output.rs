@@ -1,4 +1,4 @@
-//! Words and tables for people, JSON for machines.
+//! Output: words and tables for people, JSON for machines.
 
 mod decision;
 mod diagnostics;

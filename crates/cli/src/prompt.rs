@@ -1,4 +1,4 @@
-//! Asking the person at the terminal.
+//! Approval prompt: asks the person at the terminal.
 
 mod attended;
 mod choice;
@@ -22,7 +22,7 @@ use self::choice::Choice;
 use crate::arguments::Misuse;
 use crate::output;
 
-/// A person at a terminal. What they say is put on record as theirs, whoever made the call.
+/// The approver at a terminal. Answers are recorded in this person's name, whichever actor called.
 pub(crate) struct Terminal<'h> {
     host: &'h Host,
     person: Actor,
@@ -180,7 +180,7 @@ pub(crate) async fn line(ask: &str) -> Option<String> {
     typed?
 }
 
-/// A question on the screen. One that nobody answers here leaves the line to what comes next.
+/// A question on the screen; dropped without an answer, it ends its line.
 struct PromptedQuestion {
     answered: bool,
 }
@@ -193,8 +193,8 @@ impl Drop for PromptedQuestion {
     }
 }
 
-/// Waits for a person on a thread of its own, which nobody waits for at the end: a read of the
-/// keyboard cannot be called off.
+/// Waits for a person on a detached thread, which shutdown does not join: a read of the keyboard
+/// cannot be cancelled.
 async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (tell, told) = oneshot::channel();
     std::thread::spawn(move || tell.send(work()));

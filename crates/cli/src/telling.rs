@@ -1,4 +1,4 @@
-//! Spans for a collector: what haft.toml and the environment say, and a client that posts them.
+//! Telemetry export: reads the settings and the environment, and posts spans to a collector.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use haft_server::{
 
 use crate::output;
 
-/// How long the last spans may hold a process up that is done.
+/// Timeout for the last spans when the process is done.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Sends spans where somebody wants them, and keeps on record what became of them.
+/// Starts the exporter where telemetry is configured; its totals go on record.
 pub(crate) fn begin(host: &Arc<Host>) -> Option<Exporter> {
     let exporter = started(host)?;
     let (host, mut exported) = (host.clone(), exporter.exported());
@@ -36,7 +36,7 @@ pub(crate) async fn around<T>(host: &Host, work: impl Future<Output = T>) -> T {
     done
 }
 
-/// Sends what is left, and puts on record what became of it all.
+/// Flushes the remaining spans, and records the totals.
 pub(crate) async fn end(host: &Host, exporter: Option<Exporter>) {
     let Some(exporter) = exporter else { return };
     let exported = exporter.exported();
@@ -45,7 +45,7 @@ pub(crate) async fn end(host: &Host, exporter: Option<Exporter>) {
     note(host, last);
 }
 
-/// How spans fare, where they are wanted: whether the collector takes any, and what was lost.
+/// The doctor's check of telemetry: whether the collector accepts spans, and what was dropped.
 pub(crate) async fn examined(host: &Host) -> Option<DoctorFinding> {
     let broken = |words: String| DoctorFinding::new("telemetry", Degree::Broken, words);
     let collector = match collector(host) {
@@ -102,7 +102,7 @@ fn post() -> Post {
     })
 }
 
-/// What cannot be put on record is not worth stopping for.
+/// Records the totals; a failure to do so is ignored.
 fn note(host: &Host, exported: ExportTotals) {
     let ExportTotals { sent, dropped, fault } = exported;
     let _ = host.note_spans(SpansSent { sent, dropped, fault, at: Some(Timestamp::now()) });

@@ -1,4 +1,4 @@
-//! Who acts: the person at the keyboard, or somebody whom they name.
+//! Acting identity: the person at the keyboard, or the actor that `--as` names.
 
 use haft::Host;
 use haft_model::Actor;
@@ -26,7 +26,7 @@ impl As {
     }
 }
 
-/// Who would call: whoever is named, or the default actor of haft.toml.
+/// The caller of a hypothetical call: the named actor, or the default actor of haft.toml.
 pub(crate) fn caller(context: &Context, host: &Host, named: Option<String>) -> Actor {
     let default = || host.workspace().settings().workspace.default_actor.to_string();
     As { actor: Some(named.unwrap_or_else(default)) }.actor(context, host)

@@ -1,4 +1,4 @@
-//! `ACTION.md` (AIP-39): a verb that policies grant and tools implement.
+//! Action manifest: `ACTION.md` (AIP-39), a verb that policies grant and tools implement.
 
 mod standard;
 
@@ -19,23 +19,23 @@ use crate::{Report, Source};
 pub struct Action {
     /// The file it came from.
     pub file: Arc<str>,
-    /// Its id.
+    /// The action's id, unique in the workspace.
     pub id: ActionId,
-    /// Its version.
+    /// The version of the manifest.
     pub version: String,
-    /// What it is for.
+    /// What the action is for, as its author describes it.
     pub description: String,
-    /// Where catalogs put it.
+    /// The category under which catalogs list the action.
     pub category: String,
-    /// What it works on.
+    /// The kind of resource that the action targets.
     pub target_kind: String,
-    /// What it may change, if it says so.
+    /// The resources that the action may mutate; `None` where the manifest does not state them.
     pub mutates: Option<BTreeSet<String>>,
-    /// What it needs, if it says so.
+    /// Capabilities that the action needs; `None` where the manifest does not state them.
     pub requires: Option<Requires>,
-    /// What it asks of people.
+    /// The approval class of the action.
     pub approval: Approval,
-    /// How bad it can get, if it says so.
+    /// The risk level; `None` where the manifest does not state one.
     pub risk: Option<Risk>,
     /// Events it fires.
     pub fires_events: Vec<String>,
@@ -47,7 +47,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     from_node(source.file(), node).map(Arc::new)
 }
 
-/// An action out of a tree that was checked, such as an inline one.
+/// Builds an action from a checked tree, such as an inline one.
 pub(crate) fn from_node(file: &Arc<str>, node: &Node) -> Option<Action> {
     let id = text(node, "id")?;
     let target = id.split_once(':').map_or("", |(target, _)| target);

@@ -1,7 +1,8 @@
-//! Agent Tool v0.2.0 (and v0.1): declarations and interfaces in JSON, read into the same contract.
+//! Agent Tool reader (v0.2.0 and v0.1): reads declarations and interfaces in JSON into the same
+//! contract.
 //!
-//! A declaration makes a tool by itself; an interface says more about one and is applied to it. Both
-//! are kept whole in the contract's metadata, so what Haft does not read is not lost.
+//! A declaration makes a tool by itself; an interface is an overlay that adds to a tool. The
+//! contract's metadata keeps both records whole, so fields that Haft does not read survive.
 
 mod interface;
 #[cfg(test)]
@@ -25,10 +26,10 @@ use crate::source::Node;
 use crate::tool::open_schema;
 use crate::{Example, Report, Source, ToolManifest, range, rules};
 
-/// Where a contract's metadata keeps the declaration it came from.
+/// The metadata key under which a contract keeps its declaration.
 const KEPT: &str = "agent-tool";
 
-/// The version a declaration has that names none.
+/// The version of a declaration that states none.
 const FIRST_VERSION: &str = "1.0.0";
 
 /// The declaration a contract was read from, as it was written.
@@ -100,8 +101,8 @@ fn extras(node: &Node, inputs: &Json) -> Extras {
     }
 }
 
-/// The facts that annotations tighten. Whoever wrote them is not trusted, so the reassuring value of
-/// a hint says nothing.
+/// The safety facts that annotations tighten. The author of the annotations is untrusted, so the
+/// reassuring value of a hint counts for nothing.
 fn hints(annotations: &Node) -> StatedFacts {
     let warned = |names: [&str; 2], cautious: bool| {
         let said = |name: &&str| annotations.get(name).and_then(Node::flag) == Some(cautious);

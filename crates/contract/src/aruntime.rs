@@ -1,4 +1,5 @@
-//! ARuntime tool contracts in JSON, read into the same contract and kept whole in its metadata.
+//! ARuntime reader: reads tool contracts in JSON into the same contract and keeps the record whole
+//! in its metadata.
 
 #[cfg(test)]
 mod tests;
@@ -24,10 +25,10 @@ use crate::source::{Node, Value};
 use crate::tool::DEFAULT_TIMEOUT_MS;
 use crate::{Report, Source, ToolManifest, range, rules};
 
-/// Where a contract's metadata keeps the record it came from.
+/// The metadata key under which a contract keeps its ARuntime record.
 const KEPT: &str = "aruntime";
 
-/// The most attempts a contract can ask for.
+/// The upper bound of retry attempts that a contract can request.
 const MOST_ATTEMPTS: u64 = 20;
 
 /// The ARuntime contract that a contract was read from, as it was written.

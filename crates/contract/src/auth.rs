@@ -1,4 +1,4 @@
-//! `AUTH.md` (AIP-50): how one logs in to a service.
+//! Login flow: `AUTH.md` (AIP-50), the flow and the token store of a service.
 
 #[cfg(test)]
 mod tests;
@@ -11,60 +11,60 @@ use crate::shape::{check, documents};
 use crate::source::Node;
 use crate::{Report, Source, rules};
 
-/// How one logs in to one service.
+/// The login flow of one service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthFile {
     /// The file it came from.
     pub file: Arc<str>,
     /// The service's id.
     pub id: Arc<str>,
-    /// What the service is.
+    /// The description of the service.
     pub description: Arc<str>,
-    /// Where its API is.
+    /// The base URL of the service's API.
     pub api_base: Arc<str>,
-    /// What the login is for.
+    /// The audience that the token is for.
     pub audience: Option<String>,
-    /// How one logs in.
+    /// The login flow.
     pub flow: Flow,
-    /// Where the token is kept.
+    /// The keychain entry that stores the token.
     pub token_store: TokenStore,
-    /// Where secrets are handed over.
+    /// The endpoints that take sealed secrets.
     pub install: Option<Handover>,
 }
 
-/// A way to log in.
+/// A login flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// A token that somebody made by hand.
+    /// A token that a person creates by hand.
     Token,
-    /// A claim that is exchanged for a token.
+    /// A claim that the client exchanges for a token.
     Service {
-        /// Who asks.
+        /// The client id.
         client: String,
-        /// Who is likely to log in.
+        /// The account that the login page suggests.
         login_hint: Option<String>,
     },
-    /// A code that a person types in elsewhere.
+    /// Device authorization: a person types a code in on another device.
     Device {
-        /// Who asks.
+        /// The client id.
         client: String,
-        /// What is asked for.
+        /// The scope that the client requests.
         scope: Option<String>,
-        /// What the device is called.
+        /// The label under which the service lists the device.
         label: Option<String>,
     },
 }
 
-/// Where a token is kept.
+/// The keychain entry that stores a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenStore {
     /// The name in the keychain.
     pub keychain: String,
-    /// The account; `{server}` stands for the address.
+    /// The account in the keychain; `{server}` stands for the address.
     pub account: Option<String>,
 }
 
-/// Where secrets are handed over.
+/// The endpoints that take sealed secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// The path that gives the sealing key.
@@ -73,7 +73,7 @@ pub struct Handover {
     pub secret_backed: String,
 }
 
-/// Who asks, where a manifest does not say.
+/// The client id of a manifest that names none.
 const DEFAULT_CLIENT: &str = "agentproto-cli";
 
 /// Reads an AUTH.md's frontmatter.
@@ -83,7 +83,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     from_node(source.file(), node).map(Arc::new)
 }
 
-/// A token sent in the clear is everybody's.
+/// Reports an unencrypted API address: every hop on the way can read the token.
 fn encrypted(node: &Node, report: &mut Report) {
     let Some(url) = text(node, "apiBase").filter(|url| url.starts_with("http://")) else { return };
     if !host_of(url).is_some_and(is_loopback) {

@@ -1,6 +1,7 @@
-//! Paths that one manifest uses to name another.
+//! Relative paths: resolves the path by which one manifest names another.
 
-/// A path as written in a file, as one from the workspace's root; none when it leaves the workspace.
+/// Resolves a path written in a file against the workspace's root; `None` when it leaves the
+/// workspace.
 pub fn beside(file: &str, path: &str) -> Option<String> {
     if path.starts_with('/') {
         return None;

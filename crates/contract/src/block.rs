@@ -6,7 +6,7 @@ use crate::source::{Node, Value};
 
 const FORMS: [&str; 3] = ["ref", "file", "inline"];
 
-/// The block itself, where it stands in this document. One that is given by reference stands elsewhere.
+/// The block itself, where this document writes it out; `None` for one that is given by reference.
 pub(crate) fn written_out<'n>(
     node: &'n Node,
     rule: &Rule,

@@ -1,9 +1,9 @@
-//! `CLI.md` (AIP-29): a program with its subcommands, read as the driver that it is.
+//! CLI bundle: `CLI.md` (AIP-29), a program with its subcommands, read as a driver.
 //!
-//! A bundle cannot satisfy the schema of a driver and a driver cannot satisfy that of a bundle, so a
-//! bundle becomes one: each leaf of `commands` is a contract it serves, the way there is the beginning
-//! of the command line, and `metadata.cli.<path>.argv` is the rest. `metadata.haft.<path>` is what a
-//! driver says under `metadata.haft` of an entry.
+//! A bundle cannot satisfy the schema of a driver and a driver cannot satisfy that of a bundle, so
+//! a bundle becomes one: each leaf of `commands` is a contract it serves, the path to the leaf
+//! begins the command line, and `metadata.cli.<path>.argv` is the rest. `metadata.haft.<path>` is
+//! what a driver says under `metadata.haft` of an entry.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -70,7 +70,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     }))
 }
 
-/// What a bundle says of its leaves, by the way there with dots between.
+/// What a bundle says of its leaves, by their dotted path.
 #[derive(Clone, Copy)]
 struct Hints<'n> {
     cli: Option<&'n Node>,

@@ -1,4 +1,4 @@
-//! A contract once its action was inherited and its effects are known.
+//! Contract: a tool manifest with its action inherited and its effects derived.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use serde_json::Value as Json;
 
 use crate::{Action, ToolManifest, effects};
 
-/// What a tool promises, with everything it inherits and everything that had to be assumed.
+/// The promise of a tool: its manifest, everything it inherits, and everything that was inferred.
 #[derive(Clone, Debug)]
 pub struct Contract {
-    /// What its author wrote.
+    /// The manifest as its author wrote it.
     pub tool: Arc<ToolManifest>,
-    /// The action it implements.
+    /// The action that the tool implements.
     pub action: Option<Arc<Action>>,
-    /// What it may change.
+    /// The effects of a call, stated or inferred.
     pub effects: Arc<EffectProfile>,
-    /// Inputs that no model may fill in.
+    /// Inputs that the host fills in and that no model may set.
     pub internal: BTreeSet<String>,
 }
 
@@ -29,7 +29,7 @@ impl Contract {
         Contract { tool, action, effects, internal }
     }
 
-    /// Whether both come of one reading of one text.
+    /// Whether both contracts come from one reading of one text.
     pub fn is_read_from_the_same(&self, other: &Contract) -> bool {
         let action = |contract: &Contract| contract.action.as_ref().map(Arc::as_ptr);
         Arc::ptr_eq(&self.tool, &other.tool) && action(self) == action(other)
@@ -45,7 +45,7 @@ impl Contract {
         haft_notation::model_facing(&self.tool.inputs, &self.internal)
     }
 
-    /// What a grant has to name: the action, or the tool itself where there is none.
+    /// The key that a grant names: the action, or the tool itself where there is none.
     pub fn grant_key(&self) -> String {
         match &self.action {
             Some(action) => action.id.to_string(),
@@ -58,12 +58,12 @@ impl Contract {
         self.tool.extras.title.as_deref().unwrap_or(&self.tool.name)
     }
 
-    /// The digest of what a model is told: description and both schemas.
+    /// The digest of what the model sees: description and both schemas.
     pub fn schema_digest(&self) -> Digest {
         Digest::of(&(&self.tool.description, &self.tool.inputs, &self.tool.outputs))
     }
 
-    /// Whether what the contract says of itself is taken at its word.
+    /// Whether the host takes the contract's own claims about its effects at their word.
     pub fn trusted(&self) -> bool {
         self.tool.extras.imported.is_none()
     }

@@ -1,4 +1,4 @@
-//! What a reader has to say: a rule, a place, a reason and, where we know it, the fix.
+//! Diagnostics: a rule, a place, a reason and, where it is known, the fix.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::foreign;
 use crate::source::{Source, Span, Syntax};
 
-/// How much a diagnostic matters.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The manifest is not used.
     Error,
-    /// The manifest is used; somebody should look.
+    /// The manifest is used; its author should look at it.
     Warning,
 }
 
@@ -23,7 +23,7 @@ pub enum Severity {
 pub struct Rule {
     /// A letter for the document and three digits.
     pub code: &'static str,
-    /// How much breaking it matters.
+    /// How severe a breach is.
     pub severity: Severity,
     /// The rule in one sentence.
     pub about: &'static str,
@@ -46,9 +46,9 @@ impl Rule {
 pub struct Diagnostic {
     /// The rule's code.
     pub code: &'static str,
-    /// How much it matters.
+    /// The severity of the rule.
     pub severity: Severity,
-    /// What is wrong, in one line.
+    /// The fault, in one line.
     pub message: String,
     /// The file, from the workspace's root.
     pub file: Arc<str>,
@@ -56,7 +56,7 @@ pub struct Diagnostic {
     pub line: usize,
     /// From 1, in characters; 0 when the file could not be read as text.
     pub column: usize,
-    /// The fix, where we know one.
+    /// The fix, where one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// The offending bytes.
@@ -65,7 +65,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// The same, for those who do not read manifests.
+    /// The diagnostic as a notice, for readers outside of this crate.
     pub fn notice(&self) -> Notice {
         Notice {
             code: self.code,
@@ -108,12 +108,12 @@ impl Report {
         Report { source: source.clone(), diagnostics: Vec::new(), cut_short: false }
     }
 
-    /// Notes that the tree is not the one that was written, so what it lacks means nothing.
+    /// Records that the parser cut the tree short, so that missing fields mean nothing.
     pub(crate) fn cut_short(&mut self) {
         self.cut_short = true;
     }
 
-    /// Whether the tree is not the one that was written.
+    /// Whether the parser cut the tree short.
     pub(crate) fn is_cut_short(&self) -> bool {
         self.cut_short
     }
@@ -151,7 +151,7 @@ impl Report {
         errors.count()
     }
 
-    /// What was noted, in the order of the file.
+    /// The diagnostics, in the order of the file.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
         if self.source.text().is_empty() {
@@ -167,19 +167,19 @@ impl Report {
     }
 }
 
-/// A breach found when manifests were held against each other: its place is a pointer, since the
-/// tree it points into is gone by then.
+/// A breach found by a check across manifests: its place is a pointer, since the tree it points
+/// into is gone by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The file.
+    /// The file's path from the workspace's root.
     pub file: Arc<str>,
     /// JSON pointer into its data.
     pub pointer: String,
-    /// The rule.
+    /// The rule that is broken.
     pub rule: Rule,
-    /// What is wrong, in one line.
+    /// The fault, in one line.
     pub message: String,
-    /// The fix, where we know one.
+    /// The fix, where one is known.
     pub help: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `DRIVER.md` (AIP-30): one way of carrying out contracts.
+//! Driver manifest: `DRIVER.md` (AIP-30), one implementation of contracts.
 
 mod lint;
 
@@ -25,19 +25,20 @@ pub struct Driver {
     pub file: Arc<str>,
     /// Its name for people.
     pub name: Arc<str>,
-    /// Its id.
+    /// The driver's id, unique in the workspace.
     pub id: DriverId,
-    /// Its version.
+    /// The version of the manifest.
     pub version: Arc<str>,
-    /// How the backend is reached.
+    /// The kind of backend, which selects the implementation.
     pub kind: DriverKind,
-    /// What it serves.
+    /// The contracts that it serves.
     pub implements: Vec<Implements>,
-    /// Whether and how one logs in.
+    /// The login that the backend needs; `None` where it needs none.
     pub auth: Option<DriverAuth>,
-    /// Hosts it may reach.
+    /// Egress allowlist: the hosts that it may reach.
     pub egress: Vec<String>,
-    /// Paths beyond the workspace that it opens, each with what for: an effect that people accept.
+    /// Paths beyond the workspace that it opens, each with its purpose: an effect that people
+    /// accept.
     pub opens: BTreeSet<String>,
     /// The programs that it starts: names of the system's, or paths.
     pub executes: Vec<String>,
@@ -45,11 +46,11 @@ pub struct Driver {
     pub region: Vec<String>,
     /// Tags that workspaces allow or forbid.
     pub policy_tags: Vec<String>,
-    /// What a call costs.
+    /// The cost of a call.
     pub cost: Cost,
-    /// A shorter deadline.
+    /// Timeout of a call in milliseconds; it only shortens the contract's.
     pub timeout_ms: Option<u64>,
-    /// Attempts at this backend.
+    /// Retry policy for this backend.
     pub retry: Option<RetryPolicy>,
     /// Operating systems it runs on; empty means all.
     pub os: Vec<String>,
@@ -59,12 +60,12 @@ pub struct Driver {
     pub host_id: Option<String>,
     /// Its text.
     pub(crate) source: Source,
-    /// The digest of its text, once somebody asked for it.
+    /// The digest of its text, computed on first use.
     pub(crate) digest: OnceLock<Digest>,
 }
 
 impl Driver {
-    /// What tells it from every other driver, and from itself after a change.
+    /// The digest of its text: identifies this driver at this version of its file.
     pub fn digest(&self) -> &Digest {
         self.digest.get_or_init(|| Digest::of_bytes(self.source.text().as_bytes()))
     }
@@ -92,13 +93,13 @@ impl Driver {
 /// One contract that a driver serves.
 #[derive(Clone, Debug)]
 pub struct Implements {
-    /// Where it is written, as a JSON pointer into its file.
+    /// JSON pointer of the entry in its file.
     pub place: String,
     /// The contract, by id or path.
     pub tool: String,
     /// The versions it serves.
     pub range: VersionRange,
-    /// The same as written.
+    /// The version range as written.
     pub range_text: String,
     /// Optional inputs the backend does not take.
     pub drop_inputs: Vec<String>,
@@ -106,11 +107,11 @@ pub struct Implements {
     pub drop_outputs: Vec<String>,
     /// The backend's names for inputs.
     pub mapping: BTreeMap<String, MappingEntry>,
-    /// What a call of this tool costs.
+    /// The cost of a call of this tool.
     pub cost: Cost,
-    /// A shorter deadline for this tool.
+    /// Timeout for this tool in milliseconds; it only shortens the contract's.
     pub timeout_ms: Option<u64>,
-    /// Attempts for this tool.
+    /// Retry policy for this tool.
     pub retry: Option<RetryPolicy>,
     /// How this kind carries the tool out.
     pub metadata: Json,
@@ -130,25 +131,25 @@ pub enum MappingEntry {
     },
 }
 
-/// What a call costs.
+/// The cost of a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// In kind.
+    /// The cost class.
     pub class: Option<CostClass>,
-    /// In units, for comparison only.
+    /// The cost in units; serves comparison only.
     pub units: Option<f64>,
-    /// What the units are in.
+    /// The currency of the units.
     pub currency: Option<String>,
 }
 
-/// Whether and how one logs in.
+/// The login that a driver needs.
 #[derive(Clone, Debug, Default)]
 pub struct DriverAuth {
     /// A SECRETS.md or AUTH.md.
     pub reference: Option<String>,
     /// Environment variables that hold a login.
     pub env: Vec<String>,
-    /// What starts a login.
+    /// The login command or flow, as written.
     pub login: Option<Json>,
 }
 
@@ -159,7 +160,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
     if let Some(shape) = kind.and_then(own_shape) {
         check(node, shape, "D001", report);
     }
-    // Of a kind that nobody knows, nobody knows the fields either.
+    // The fields of an unknown kind are unknown too.
     if let Some(kind) = kind {
         let known: Vec<&Shape> =
             std::iter::once(&documents::driver::DRIVER).chain(own_shape(kind)).collect();
@@ -259,7 +260,7 @@ pub(crate) fn executes(node: &Node) -> Vec<String> {
     owned(node, "bin").into_iter().chain(path).collect()
 }
 
-/// What a driver reads and writes that no contract speaks of, since it lies beyond the workspace.
+/// Paths beyond the workspace that a driver reads and writes, of which no contract speaks.
 pub(crate) fn opens(node: &Node) -> BTreeSet<String> {
     let state = node.at(&["auth", "state"]).map(|state| set(state, "paths")).unwrap_or_default();
     let read = node.at(&["sandbox", "fs"]).map(|files| set(files, "read")).unwrap_or_default();

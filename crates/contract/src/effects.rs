@@ -1,4 +1,4 @@
-//! What a contract's words mean for the world: risk, classes and safety facts, fail-closed.
+//! Effect derivation: risk, effect classes and safety facts of a contract, fail-closed.
 //!
 //! Absent is not the same as stated empty: a tool that says nothing about what it changes is taken
 //! to change something. Whatever is filled in is recorded as inferred.
@@ -59,7 +59,7 @@ fn requires(tool: &ToolManifest, action: Option<&Action>) -> Option<Requires> {
     }
 }
 
-/// What tool and action say together.
+/// The effects that tool and action state together.
 struct StatedEffects<'a> {
     mutates: Option<&'a BTreeSet<String>>,
     risk: Option<Risk>,

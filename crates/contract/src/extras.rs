@@ -1,4 +1,5 @@
-//! `metadata.haft`: what Agent Tool and ARuntime ask of a contract beyond AIP-14.
+//! Tool extras: `metadata.haft`, the fields that Agent Tool and ARuntime add to a contract beyond
+//! AIP-14.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +17,11 @@ use crate::source::Node;
 pub struct Extras {
     /// A title for people.
     pub title: Option<String>,
-    /// Other names.
+    /// Alternative names by which callers find the tool.
     pub aliases: Vec<String>,
-    /// Words to find it by.
+    /// Words that search matches beside the description.
     pub search_hint: Option<String>,
-    /// Whether its schema is shown wherever it is seen, however many others there are.
+    /// Opts out of deferred loading: the schema is sent wherever the tool is visible.
     pub always_load: bool,
     /// The name that models and clients see instead of the id.
     pub exposed_as: Option<String>,
@@ -28,112 +29,113 @@ pub struct Extras {
     pub kind: Option<String>,
     /// Tool classes that the author states.
     pub classes: BTreeSet<EffectClass>,
-    /// What keys and locks are bound to.
+    /// Template of the resource that idempotency keys and locks are bound to.
     pub resource: Option<String>,
-    /// How a repeated call is recognised.
+    /// Idempotency settings: how the host recognises a repeated call.
     pub idempotency: Option<Idempotency>,
-    /// How to learn what became of a call.
+    /// Status query: how the host resolves a call whose outcome is unknown.
     pub status: Option<StatusQuery>,
-    /// How a call is undone.
+    /// Compensation: the tool that undoes a call.
     pub compensation: Option<Compensation>,
-    /// What may run beside it.
+    /// Concurrency limits and locks of a call.
     pub concurrency: Concurrency,
-    /// How often it may be called.
+    /// Rate limits of the tool.
     pub limits: Vec<CallRate>,
     /// `cancel` or `block`.
     pub interrupt: Option<String>,
-    /// Whether a running call can be called off.
+    /// Whether the backend supports cancellation of a running call.
     pub supports_cancel: Option<bool>,
-    /// `allowed` or `required`: whether callers go on while it runs, and come back for the answer.
+    /// `allowed` or `required`: whether callers go on while the call runs and fetch the result
+    /// later.
     pub background: Option<String>,
-    /// What an ask becomes where nobody can be asked.
+    /// What an approval request becomes where no approver is reachable.
     pub non_interactive: Option<String>,
-    /// How sensitive the data is.
+    /// Data classification of inputs and outputs.
     pub classification: Option<String>,
-    /// Inputs that appear in no log.
+    /// Redaction: inputs that appear in no log.
     pub sensitive: Vec<String>,
-    /// Inputs that no model may fill in.
+    /// Inputs that the host fills in and that no model may set.
     pub internal: Vec<String>,
-    /// How much of a result is shown.
+    /// How many characters of a result are sent inline.
     pub max_inline_chars: Option<u64>,
-    /// What happens to the rest.
+    /// What happens to the part of a result beyond `max_inline_chars`.
     pub persist: Option<String>,
-    /// Outputs that nobody is shown.
+    /// Redaction: outputs that no caller and no approver sees.
     pub redact: Vec<String>,
-    /// Values that may stand in the log.
+    /// Values that may appear in the audit log.
     pub audit: Vec<String>,
-    /// The tool's own errors.
+    /// The errors that the tool declares.
     pub errors: Vec<DeclaredError>,
-    /// When it came and when it goes.
+    /// The dates of introduction, deprecation and removal.
     pub lifecycle: LifecycleDates,
-    /// Safety facts the author vouches for.
+    /// Safety facts that the author states.
     pub facts: StatedFacts,
-    /// Where it was imported from.
+    /// The source that the contract was imported from.
     pub imported: Option<ImportSource>,
 }
 
-/// How a repeated call is recognised.
+/// Idempotency settings of a tool.
 #[derive(Clone, Debug, Default)]
 pub struct Idempotency {
     /// `none`, `natural`, `optional` or `required`.
     pub mode: Option<String>,
-    /// The key's template.
+    /// The template of the idempotency key.
     pub key: Option<String>,
-    /// How long a key is remembered.
+    /// How long the host remembers an idempotency key.
     pub ttl: Option<Duration>,
-    /// How long an identical call is the same intent.
+    /// Deduplication window: how long an identical call counts as the same intent.
     pub window: Option<Duration>,
 }
 
-/// How to learn what became of a call whose answer was lost.
+/// Status query: how the host resolves a call whose response was lost.
 #[derive(Clone, Debug)]
 pub struct StatusQuery {
-    /// The tool that knows.
+    /// The tool that reports the status.
     pub tool: String,
-    /// Its input.
+    /// The input of the status tool.
     pub input: Json,
-    /// The condition that says it happened.
+    /// The condition under which the call took effect.
     pub committed: Option<String>,
-    /// The condition that says it did not.
+    /// The condition under which the call had no effect.
     pub absent: Option<String>,
     /// How long after the time of an attempt the backend may still carry it out.
     pub final_after: Option<Duration>,
-    /// The result to adopt.
+    /// The template of the result that the call adopts.
     pub output: Json,
 }
 
-/// How a call is undone.
+/// Compensation of a call.
 #[derive(Clone, Debug)]
 pub struct Compensation {
-    /// The tool that undoes.
+    /// The tool that undoes the call.
     pub tool: String,
-    /// Its input.
+    /// The input of the compensating tool.
     pub input: Json,
-    /// Whether undoing asks.
+    /// The approval class of the compensation.
     pub approval: Option<Approval>,
-    /// How long undoing is possible.
+    /// How long after a call its compensation is possible.
     pub window: Option<Duration>,
 }
 
-/// What may run beside a call.
+/// Concurrency of a tool's calls.
 #[derive(Clone, Debug, Default)]
 pub struct Concurrency {
     /// Whether calls may overlap.
     pub safe: FactRule,
-    /// What a call holds while it runs.
+    /// Templates of the locks that a call holds while it runs.
     pub locks: Vec<String>,
-    /// How many may run at once.
+    /// How many calls may run at once.
     pub max_parallel: Option<u64>,
 }
 
 /// An error of the tool's own.
 #[derive(Clone, Debug)]
 pub struct DeclaredError {
-    /// Its code.
+    /// The code that the tool returns.
     pub code: String,
-    /// Whether trying again can help.
+    /// Whether a retry can help.
     pub retryable: bool,
-    /// What it means.
+    /// What the error means, for the reader of it.
     pub meaning: Option<String>,
 }
 
@@ -148,18 +150,18 @@ pub struct StatedFacts {
     pub open_world: FactRule,
 }
 
-/// Where a contract was imported from.
+/// The source that a contract was imported from.
 #[derive(Clone, Debug)]
 pub struct ImportSource {
-    /// What kind of source.
+    /// The kind of source, such as an MCP server or an OpenAPI document.
     pub from: String,
-    /// Which one.
+    /// The address or path of the source.
     pub source: String,
-    /// What the tool is called there.
+    /// The tool's name in the source.
     pub name: Option<String>,
     /// Its `operationId` in an OpenAPI document.
     pub operation: Option<String>,
-    /// Whether somebody here vouches for the effects that the contract states.
+    /// Whether the operator of this workspace vouches for the effects that the contract states.
     pub vouched: bool,
 }
 
@@ -255,8 +257,8 @@ impl StatedFacts {
 }
 
 impl ImportSource {
-    /// What it is called in the OpenAPI document that it is from: its `operationId`, or its method
-    /// and path where the document gives it none.
+    /// The operation's id in its OpenAPI document: its `operationId`, or its method and path where
+    /// the document gives it none.
     pub fn operation_id(&self) -> Option<&str> {
         let name = self.operation.as_deref().or(self.name.as_deref());
         name.filter(|_| self.from == "openapi")
@@ -285,7 +287,7 @@ pub(crate) fn fact(node: &Node, key: &str) -> FactRule {
     }
 }
 
-/// How often a tool may be called; where nobody says whose calls, everybody's.
+/// Rate limits of a tool; a limit without a scope counts the calls of all actors together.
 pub(crate) fn rates(node: &Node) -> Vec<CallRate> {
     let rate = |node: &Node| {
         let scope = text(node, "scope").map_or(Some(RateScope::Tool), RateScope::parse)?;

@@ -1,4 +1,4 @@
-//! What the JSON formats share: telling them apart, and turning their names into ours.
+//! Foreign JSON formats: tells the standards apart and folds their names into Haft's ids.
 
 #[cfg(test)]
 pub(crate) mod probe;
@@ -174,7 +174,7 @@ pub(crate) fn object_schemas(node: &Node, paths: &[&[&str]], report: &mut Report
     }
 }
 
-/// What a tool needs. Where its hosts are not stated any may be meant, since none would be a claim.
+/// The capabilities that a tool needs. Unstated hosts mean any host, since none would be a claim.
 pub(crate) fn needs(
     network: Option<BTreeSet<String>>,
     secrets: BTreeSet<String>,

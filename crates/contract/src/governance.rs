@@ -1,4 +1,5 @@
-//! `GOVERNANCE.md` (AIP-7): one file as written, its chain of parents, and what they say together.
+//! Governance: `GOVERNANCE.md` (AIP-7), one file as written, its chain of parents and their merged
+//! rules.
 
 mod chain;
 mod lint;
@@ -24,45 +25,45 @@ use crate::{Report, Source};
 /// One GOVERNANCE.md as its author wrote it; what is absent is left to its parents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GovernanceFile {
-    /// Its name.
+    /// The name for machines.
     pub name: Arc<str>,
     /// Its name for people.
     pub title: Arc<str>,
-    /// What it governs.
+    /// The description of what it governs.
     pub description: Arc<str>,
-    /// Its version.
+    /// The version of the file.
     pub version: Arc<str>,
-    /// Its parent, from where the file lies; a file without one is a root.
+    /// The path of its parent, relative to the file; a file without one is a root.
     pub extends: Option<String>,
-    /// Whom this view is for; no descendant inherits it.
+    /// The actors that this view is for; no descendant inherits it.
     pub applies_to: Vec<String>,
-    /// How far agents go alone.
+    /// The autonomy level of agents.
     pub autonomy: Autonomy,
     /// Whether signatures are required.
     pub signing_required: Option<bool>,
-    /// How approvals are signed.
+    /// How approvers sign.
     pub signing: Signing,
-    /// Whether the log may only grow.
+    /// Whether the audit log is append-only.
     pub append_only: Option<bool>,
-    /// How the log is kept.
+    /// Audit rules of the log.
     pub audit: AuditRules,
     /// The policies it adds or replaces.
     pub policies: Vec<GovernedPolicy>,
     /// The approvers it adds, replaces or revokes.
     pub approvers: Vec<Approver>,
-    /// Who runs the governance.
+    /// The actor that runs the governance.
     pub executor: Option<String>,
-    /// Who decides when nobody else can.
+    /// The approver of last resort, when no other approver can decide.
     pub escalate_to: Option<String>,
     /// Other people's metadata.
     pub metadata: Json,
-    /// Where problems of the chain are shown.
+    /// The text in which problems of the chain are reported.
     source: Source,
     node: Node,
 }
 
 impl GovernanceFile {
-    /// Where it lies, from the workspace's root.
+    /// The file's path from the workspace's root.
     pub fn file(&self) -> &Arc<str> {
         self.source.file()
     }

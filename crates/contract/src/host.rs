@@ -1,4 +1,4 @@
-//! Hosts in addresses: where a URL leads, and whether that is this machine.
+//! URL hosts: extracts the host of a URL and tells loopback and private addresses apart.
 
 use std::net::IpAddr;
 

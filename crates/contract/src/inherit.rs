@@ -1,4 +1,4 @@
-//! Holding a tool against its action: it may narrow the floor, never lower it.
+//! Action inheritance: a tool may narrow the floor that its action sets, never lower it.
 
 use std::collections::BTreeSet;
 

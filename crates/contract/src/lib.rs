@@ -1,8 +1,8 @@
 //! Manifests: text in, contracts and diagnostics out.
 //!
-//! Owns what every document may say, how a contract inherits from an action, and what its words mean.
-//! Must never touch a disk, a clock or a socket; whoever walks the workspace hands the texts in.
-//! Start with [`read`] and [`Contract`].
+//! Owns what every document may say, how a contract inherits from an action, and what its words
+//! mean. Must never touch a disk, a clock or a socket; the caller that walks the workspace passes
+//! the texts in. Start with [`read`] and [`Contract`].
 
 mod action;
 pub mod agent_tool;

@@ -1,4 +1,5 @@
-//! `haft.lock`: what people accepted of each contract, so that nothing widens behind their back.
+//! Lock file: `haft.lock` records what people accepted of each contract, so that nothing widens
+//! unnoticed.
 
 mod upstream;
 
@@ -14,30 +15,30 @@ use crate::{Contract, Diagnostic, Report, Source, Span, rules};
 
 pub use upstream::{Upstream, UpstreamStanding};
 
-/// What people accepted.
+/// The accepted contracts, upstream tools and governing files of a workspace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lock {
     /// The accepted contracts, by `id@major`.
     pub tools: BTreeMap<String, Arc<AcceptedContract>>,
-    /// The accepted tools of servers, by `driver/tool`.
+    /// The accepted tools of upstream servers, by `driver/tool`.
     pub upstream: BTreeMap<String, Upstream>,
-    /// The digest of each governing file that was accepted, by its path from the workspace's root;
-    /// none where none ever was.
+    /// The digest of each accepted governing file, by its path from the workspace's root; `None`
+    /// where none was ever accepted.
     pub governing: Option<BTreeMap<String, Digest>>,
-    /// Whether part of the file could not be read: then nothing is taken to be new.
+    /// Whether part of the file could not be read: then no contract counts as new.
     pub damaged: bool,
 }
 
-/// What was accepted of one contract.
+/// The acceptance record of one contract.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcceptedContract {
     /// The digest of its effects.
     pub fingerprint: Digest,
-    /// The digest of what a model is told.
+    /// The digest of description and schemas, which the model sees.
     pub schema: Digest,
-    /// What it may change.
+    /// The resources that it may mutate.
     pub mutates: BTreeSet<String>,
-    /// Whether that was all, or anything at all.
+    /// Whether the author stated `mutates`; otherwise the contract may mutate anything.
     pub mutates_stated: bool,
     /// Hosts it may reach.
     pub network: BTreeSet<String>,
@@ -45,15 +46,15 @@ pub struct AcceptedContract {
     pub secrets: BTreeSet<String>,
     /// Tools it may call.
     pub tools: BTreeSet<String>,
-    /// Its classes.
+    /// The accepted effect classes.
     pub classes: BTreeSet<EffectClass>,
-    /// Its risk.
+    /// The accepted risk level.
     pub risk: Risk,
-    /// Whether it only reads.
+    /// Whether the contract is read-only.
     pub read_only: bool,
-    /// Whether its hosts are known.
+    /// Whether the contract lists every host that it reaches.
     pub closed_world: bool,
-    /// What it asks of people.
+    /// The approval class.
     pub approval: Approval,
     /// Inputs that every call has to give.
     pub required: BTreeSet<String>,
@@ -64,7 +65,7 @@ pub struct AcceptedContract {
 }
 
 impl AcceptedContract {
-    /// What accepting a contract as it is now means, with the drivers that claim it.
+    /// Records the acceptance of a contract as it is now, with the drivers that claim it.
     pub fn of(
         contract: &Contract,
         drivers: BTreeMap<String, BTreeSet<String>>,
@@ -148,12 +149,12 @@ fn added<'a>(
     now.difference(then).map(move |entry| format!("`{name}` adds `{entry}`"))
 }
 
-/// What the lock says of one contract.
+/// The acceptance state of one contract.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Standing {
-    /// This was accepted.
+    /// People accepted the contract in this form.
     Accepted(Arc<AcceptedContract>),
-    /// Nothing: it may not be called before a person accepts it.
+    /// Not accepted yet: no call goes through before a person accepts it.
     New,
     /// It comes with the program and not from a file, so running the program accepts it. What was
     /// accepted is then said of the drivers in files that claim it.
@@ -175,12 +176,12 @@ impl Standing {
 }
 
 impl Lock {
-    /// What the lock says of a contract that comes with the program.
+    /// The acceptance state of a contract that comes with the program.
     pub fn standing_of_given(&self, key: &ToolKey) -> Standing {
         Standing::Given(self.tools.get(&key.to_string()).cloned())
     }
 
-    /// What the lock says of a contract.
+    /// The acceptance state of a contract.
     pub fn standing(&self, key: &ToolKey) -> Standing {
         match self.tools.get(&key.to_string()) {
             Some(accepted) => Standing::Accepted(accepted.clone()),

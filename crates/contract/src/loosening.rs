@@ -1,4 +1,4 @@
-//! What governs a workspace, before and after: in which ways a change asks less or lets more.
+//! Loosening detection: compares what governs a workspace before and after a change.
 //!
 //! What cannot be shown to be equal or tighter counts as looser.
 
@@ -35,7 +35,7 @@ pub struct Governing<'g> {
 pub struct Loosening {
     /// The file that changed.
     pub file: String,
-    /// What is looser, as a sentence about the file.
+    /// The loosening, as a sentence about the file.
     pub what: String,
 }
 
@@ -107,7 +107,7 @@ pub fn loosened(before: &Governing<'_>, after: &Governing<'_>) -> Vec<Loosening>
     found
 }
 
-/// What became of a file.
+/// How a governing file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileChange {
     Added,
@@ -137,7 +137,7 @@ fn changed<'g>(before: &'g Governing<'_>, after: &'g Governing<'_>) -> Vec<(&'g 
     files.into_iter().filter_map(change).collect()
 }
 
-/// The same said of each file that may be the cause, and of the settings where none changed.
+/// The same finding for each file that may be the cause, and for the settings where none changed.
 fn named(files: &[(&str, FileChange)], what: &str) -> Vec<Loosening> {
     if files.is_empty() {
         return vec![Loosening::new(settings::FILE, what)];

@@ -1,4 +1,4 @@
-//! One file read: what it is, what it says, what is wrong with it.
+//! Manifest reader: detects the kind of a file by its name, parses it and reports diagnostics.
 
 use std::sync::Arc;
 
@@ -12,68 +12,68 @@ use crate::{
     ToolManifest, check_runner, check_sandbox, rules,
 };
 
-/// What a file turned out to be.
+/// A parsed manifest, by its kind.
 #[derive(Clone, Debug)]
 pub enum ParsedManifest {
-    /// A contract.
+    /// A tool's contract (AIP-14, Agent Tool or ARuntime).
     Tool(Arc<ToolManifest>),
     /// A driver, or a CLI bundle that acts as one.
     Driver(Arc<Driver>),
-    /// An action.
+    /// An action (AIP-39).
     Action(Arc<Action>),
     /// AIP-38 grants.
     Policy(Arc<Policy>),
     /// An AIP-7 rule.
     PolicyRule(Arc<PolicyRule>),
-    /// What an Agent Tool interface says of a tool.
+    /// An Agent Tool interface, which overlays a tool.
     Interface(Arc<Interface>),
     /// One file of governance, before its parents are merged in.
     Governance(Arc<GovernanceFile>),
     /// An inventory of secrets.
     Secrets(Arc<SecretsFile>),
-    /// How one logs in to a service.
+    /// The login flow of a service (AIP-50).
     Auth(Arc<AuthFile>),
     /// A block that other documents refer to: a runner or a sandbox.
     Block(ManifestKind),
 }
 
-/// What came of reading one file.
+/// The result of reading one file.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The text, for those who show the diagnostics.
+    /// The text, in which diagnostics are shown.
     pub source: Source,
-    /// What could be used. Absent when an error keeps the manifest from being used.
+    /// The manifest; `None` when an error keeps it from being used.
     pub manifest: Option<ParsedManifest>,
     /// The id it gives itself, readable even where the rest is not.
     pub id: Option<String>,
-    /// What is wrong with it.
+    /// Every breach that was found.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The kinds of document, told by their file's name.
+/// The kinds of manifest, by the name of their file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManifestKind {
-    /// `TOOL.md`
+    /// `TOOL.md`: a contract (AIP-14).
     Tool,
-    /// `DRIVER.md`
+    /// `DRIVER.md`: a driver (AIP-30).
     Driver,
-    /// `CLI.md`
+    /// `CLI.md`: a CLI bundle (AIP-29).
     Cli,
-    /// `ACTION.md`
+    /// `ACTION.md`: an action (AIP-39).
     Action,
     /// `TOOL.json` or `*.tool.json`: Agent Tool or ARuntime.
     Json,
     /// `POLICY.md`, of either of its two schemas.
     Policy,
-    /// `GOVERNANCE.md`
+    /// `GOVERNANCE.md`: governance (AIP-7).
     Governance,
-    /// `SECRETS.md`
+    /// `SECRETS.md`: a secret inventory (AIP-19).
     Secrets,
     /// `AUTH.md` or `auth.md`.
     Auth,
-    /// `RUNNER.md`
+    /// `RUNNER.md`: a runner (AIP-17).
     Runner,
-    /// `SANDBOX.md`
+    /// `SANDBOX.md`: a sandbox profile (AIP-36).
     Sandbox,
 }
 

@@ -1,4 +1,4 @@
-//! `POLICY.md` of schema `policy/v1` (AIP-38): grants, limits and requirements.
+//! Policy manifest: `POLICY.md` of schema `policy/v1` (AIP-38), grants, limits and requirements.
 
 mod lint;
 #[cfg(test)]

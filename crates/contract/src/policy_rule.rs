@@ -1,4 +1,4 @@
-//! `POLICY.md` of doctype `policy` (AIP-7): what is decided about a class of actions.
+//! Policy rule: `POLICY.md` of doctype `policy` (AIP-7), the verdict about a class of actions.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use crate::shape::{check, documents};
 use crate::source::{Node, Value};
 use crate::{Report, rules};
 
-/// Where no level is stated, an agent may act within bounds.
+/// The autonomy level of a rule that states none: an agent may act within bounds.
 const DEFAULT_AUTONOMY: u64 = 2;
 
 /// Reads a rule's frontmatter.

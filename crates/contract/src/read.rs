@@ -1,4 +1,5 @@
-//! Taking values out of a checked tree. What has the wrong type was reported and counts as absent.
+//! Tree accessors: take values out of a checked tree; a value of the wrong type was reported and
+//! counts as absent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

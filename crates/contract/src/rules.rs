@@ -1,8 +1,9 @@
-//! The rules that no table of fields can state: of files, across fields and across manifests.
+//! Lint rules that no table of fields can state: of files, across fields and across manifests.
 
 use crate::diagnostic::Rule;
 
-/// Rules whose breach is a credential in a file: its line is not to be shown to anybody.
+/// Redaction: rules whose breach is a credential in a file, so that diagnostics never show its
+/// line.
 pub const CONCEALED: [&str; 3] = ["H034", "S040", "X040"];
 
 macro_rules! rules {

@@ -1,4 +1,4 @@
-//! The `runner` block and `RUNNER.md` (AIP-17).
+//! Runner: the `runner` block and `RUNNER.md` (AIP-17), the process that a body runs in.
 
 #[cfg(test)]
 mod tests;

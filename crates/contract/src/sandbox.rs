@@ -1,4 +1,4 @@
-//! The `sandbox` block and `SANDBOX.md` (AIP-36).
+//! Sandbox profile: the `sandbox` block and `SANDBOX.md` (AIP-36).
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ pub fn mount_point(at: &str) -> Option<String> {
     (!steps.contains(&"..")).then(|| format!("/{}", steps.join("/")))
 }
 
-/// Ends of names under which people write down credentials.
+/// Suffixes of field names that usually hold credentials.
 const CREDENTIALS: [&str; 8] = [
     "apikey",
     "token",

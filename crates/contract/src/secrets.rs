@@ -1,4 +1,4 @@
-//! `SECRETS.md` (AIP-19): an inventory of secrets, and never a value.
+//! Secret inventory: `SECRETS.md` (AIP-19) lists secrets and never holds a value.
 
 mod lint;
 #[cfg(test)]
@@ -14,81 +14,81 @@ use crate::shape::{check, documents};
 use crate::source::Node;
 use crate::{Report, Source};
 
-/// One inventory.
+/// One secret inventory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecretsFile {
     /// The file it came from.
     pub file: Arc<str>,
-    /// What it lists.
+    /// The entries, in the order of the file.
     pub secrets: Vec<SecretEntry>,
 }
 
-/// One secret: that it exists, who may use it and how it reaches them.
+/// One secret: its name, its grantees and its exposures, never its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecretEntry {
     /// Its name for machines.
     pub slug: Arc<str>,
     /// Its name for people.
     pub name: Arc<str>,
-    /// What it opens.
+    /// The description of what it opens.
     pub description: Arc<str>,
-    /// Its form.
+    /// The form of the value.
     pub kind: SecretKind,
-    /// The vault that keeps it; the host's own when absent.
+    /// The vault that stores it; the host's own when absent.
     pub backend: Option<String>,
-    /// Who may see it.
+    /// Grantees that may see the value.
     pub reveal: Vec<Grantee>,
-    /// Who may have it put into a process.
+    /// Grantees that may have it bound into a process.
     pub bind: Vec<Grantee>,
-    /// Who may replace it.
+    /// Grantees that may rotate it.
     pub rotate: Vec<Grantee>,
-    /// What the log keeps of its use.
+    /// Audit settings of its use.
     pub audit: SecretAudit,
-    /// Words to find it by.
+    /// Words that search matches.
     pub tags: Vec<String>,
-    /// How it reaches who uses it.
+    /// How the value reaches its consumer.
     pub exposures: Vec<Exposure>,
-    /// Hints for hosts.
+    /// Hints for hosts; Haft keeps them unread.
     pub metadata: Json,
 }
 
-/// What the log keeps of a secret's use.
+/// Audit settings of a secret's use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecretAudit {
-    /// For how long.
+    /// How long the log keeps the records.
     pub retention: Option<String>,
-    /// Whether it concerns people.
+    /// Whether the secret is personal data.
     pub pii: bool,
-    /// How it is classified.
+    /// The data classifications of the use.
     pub classification: Vec<String>,
 }
 
-/// A way from the vault to who uses the secret.
+/// How a secret reaches its consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exposure {
-    /// By an environment variable.
+    /// An environment variable.
     Env {
-        /// Its name.
+        /// The variable's name.
         name: String,
         /// The part of the secret that goes there.
         field: String,
     },
-    /// By a file.
+    /// A file that holds the value.
     File {
-        /// Where it lies.
+        /// The file's path.
         path: String,
         /// The part of the secret that goes there.
         field: Option<String>,
-        /// Its permissions.
+        /// The file's permission bits.
         mode: u64,
     },
-    /// By a placeholder that is replaced on the way out.
+    /// A placeholder that the egress proxy replaces with the value.
     EgressSubstitute {
-        /// What agents write for it.
+        /// The placeholder that agents write.
         placeholder: String,
-        /// Whether it is replaced unless forbidden.
+        /// Whether substitution is on unless a rule forbids it.
         allowed_by_default: bool,
-        /// Whom it is meant for; a hint.
+        /// The providers it is meant for; a hint.
         intended_providers: Vec<String>,
     },
 }

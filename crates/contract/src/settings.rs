@@ -1,4 +1,4 @@
-//! `haft.toml`: the settings of a workspace.
+//! Settings: `haft.toml`, the configuration of a workspace.
 //!
 //! The table in [`crate::shape::documents::settings`] says what each field takes and what holds when
 //! it is absent; the types here are what is left to read once a file went through it.
@@ -21,44 +21,44 @@ use crate::{Diagnostic, Report, Source, rules};
 /// Everything a `haft.toml` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Settings {
-    /// What holds for the workspace as a whole.
+    /// Settings of the workspace as a whole.
     pub workspace: Workspace,
-    /// Where things are kept.
+    /// The store of the ledger and the payloads.
     pub store: Store,
-    /// Where callers are heard.
+    /// The listening server.
     pub server: ServerSettings,
-    /// Who calls and who answers.
+    /// The actors that call and approve.
     #[serde(rename = "actor")]
     pub actors: Vec<Actor>,
-    /// Which calls go, ask or stop.
+    /// Authorization rules: which calls run, ask or stop.
     #[serde(rename = "rule")]
     pub rules: Vec<Rule>,
-    /// Who is asked along the way.
+    /// Hooks around calls.
     #[serde(rename = "hook")]
     pub hooks: Vec<Hook>,
-    /// Who sees which tools.
+    /// Surfaces: which actors see which tools.
     #[serde(rename = "surface")]
     pub surfaces: Vec<SurfaceSettings>,
-    /// How much may run.
+    /// Concurrency and rate limits.
     pub limits: LimitSettings,
-    /// Where spans of calls are sent.
+    /// OpenTelemetry export of spans.
     pub telemetry: Telemetry,
 }
 
-/// `[workspace]`.
+/// `[workspace]`: settings of the workspace as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Workspace {
     /// Its name; the folder's when absent.
     pub name: Option<String>,
     /// The highest risk that runs without asking when no rule speaks.
     pub autonomy: Risk,
-    /// What an ask becomes where nobody can be asked.
+    /// What an approval request becomes where no approver is reachable.
     pub non_interactive: NonInteractive,
-    /// Who fills in forms of backends.
+    /// Elicitation: who fills in forms of backends.
     pub forms: Forms,
-    /// What becomes of a call whose process died before anything was sent.
+    /// Recovery: what becomes of a call whose process died before it sent anything.
     pub unsent: Unsent,
-    /// Whether drivers are confined.
+    /// Whether drivers run in a sandbox.
     pub sandbox: Sandbox,
     /// Driver tags that are allowed; none listed means all.
     pub policy_tags: BTreeSet<String>,
@@ -68,7 +68,7 @@ pub struct Workspace {
     pub region: BTreeSet<String>,
     /// Whether a driver that lists `global` is in every region.
     pub region_global_matches: bool,
-    /// Who a caller on this machine without a token is.
+    /// The actor of a local caller without a token.
     pub default_actor: ActorId,
 }
 
@@ -90,49 +90,49 @@ impl Default for Workspace {
     }
 }
 
-/// What an ask becomes where nobody can be asked.
+/// What an approval request becomes where no approver is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NonInteractive {
-    /// It waits in the inbox.
+    /// It waits in the approval inbox.
     Ask,
-    /// The call ends.
+    /// The call is denied.
     Deny,
 }
 
-/// Who fills in forms of backends.
+/// Elicitation: who fills in forms of backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Forms {
-    /// Whoever called, or nobody.
+    /// The caller, where it can show a form; no one otherwise.
     Off,
-    /// People, in the inbox, where whoever called cannot show a form.
+    /// People, in the inbox, where the caller cannot show a form.
     Inbox,
     /// People, in the inbox, for every call that no person made.
     People,
 }
 
-/// What becomes of a call whose process died before anything was sent.
+/// Recovery: what becomes of a call whose process died before it sent anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unsent {
-    /// It ends.
+    /// The call ends refused.
     Refuse,
     /// It runs, if the rules still allow it.
     Run,
 }
 
-/// Whether drivers are confined.
+/// Whether drivers run in a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sandbox {
-    /// They are.
+    /// Drivers run in a sandbox.
     On,
-    /// They are not, and everything says so.
+    /// Drivers run unconfined, and every report says so.
     Off,
 }
 
-/// `[store]`.
+/// `[store]`: where ledger and payloads are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Store {
     /// `sqlite:…` or `postgres://…`.
@@ -154,18 +154,18 @@ impl Default for Store {
     }
 }
 
-/// `[server]`.
+/// `[server]`: the listening server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ServerSettings {
-    /// `<host>:<port>`.
+    /// The listening address, `<host>:<port>`.
     pub listen: String,
     /// The names that callers from outside know it by.
     pub hosts: BTreeSet<String>,
-    /// Whose access tokens are taken; nobody's when absent.
+    /// The authorization server whose access tokens the server accepts; none when absent.
     pub oauth: Option<OAuth>,
-    /// How many sessions of MCP there may be, of all actors.
+    /// The most MCP sessions of all actors together.
     pub max_sessions: usize,
-    /// How many one actor may have.
+    /// The most MCP sessions of one actor.
     pub max_sessions_per_actor: usize,
 }
 
@@ -181,109 +181,109 @@ impl Default for ServerSettings {
     }
 }
 
-/// `[server.oauth]`.
+/// `[server.oauth]`: access tokens of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct OAuth {
     /// The authorization server.
     pub issuer: String,
-    /// What a token has to be made out for.
+    /// The audience that a token must carry.
     pub audience: String,
-    /// The roles here of each role in a token.
+    /// Maps each role in a token to roles here.
     pub roles: BTreeMap<String, BTreeSet<Role>>,
 }
 
-/// One `[[actor]]`.
+/// One `[[actor]]`: a caller or approver that the workspace knows.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Actor {
     /// `user:<name>` or `agent:<name>`.
     pub id: ActorId,
-    /// Whose it is; the workspace's name when absent.
+    /// The actor's tenant; the workspace's name when absent.
     pub tenant: Option<String>,
-    /// What it may do.
+    /// The actor's roles.
     pub roles: BTreeSet<Role>,
 }
 
-/// One `[[hook]]`.
+/// One `[[hook]]`: a program or address that is asked around calls.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Hook {
-    /// When it is asked.
+    /// The event that triggers it.
     pub event: HookEvent,
-    /// About which tools, as a glob.
+    /// The tools it applies to, as a glob.
     pub tool: String,
-    /// Who is asked.
+    /// The program or address that answers.
     #[serde(flatten)]
     pub target: HookTarget,
-    /// The secret that signs what is sent to an address.
+    /// The secret that signs requests to an address.
     pub secret: Option<String>,
-    /// How long it may take.
+    /// Timeout in milliseconds.
     pub timeout_ms: u64,
-    /// Whether its yes counts; its no always does.
+    /// Whether its allow counts; its deny always does.
     pub may_allow: bool,
 }
 
-/// When a hook is asked.
+/// The event that triggers a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookEvent {
-    /// Before a call is judged.
+    /// Before a call is authorized.
     PreToolUse,
     /// After a call succeeded.
     PostToolUse,
     /// After a call failed.
     PostToolUseFailure,
-    /// When a person would be asked.
+    /// Before a person is asked for approval.
     PermissionRequest,
-    /// When it was decided.
+    /// After the approval was decided.
     PermissionDecision,
     /// Before a result is stored.
     ResultPersistence,
 }
 
-/// Whom a hook asks.
+/// The target of a hook.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookTarget {
     /// A program and its arguments.
     Run(Vec<String>),
-    /// An address.
+    /// A URL that receives the event.
     Url(String),
 }
 
-/// One `[[surface]]`.
+/// One `[[surface]]`: the tools that a scope of callers sees.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SurfaceSettings {
     /// `<kind>` or `<kind>:<name>`.
     pub scope: String,
     /// The tools on it, as globs.
     pub tools: Vec<String>,
-    /// From how many tools on schemas are sent only when asked for.
+    /// Deferred loading: above this number of tools, schemas are sent on request only.
     pub defer_above: u64,
-    /// From how many bytes of schemas on they are sent only when asked for.
+    /// Deferred loading: above this many bytes of schemas, they are sent on request only.
     pub defer_above_bytes: Option<u64>,
-    /// Whether tools that may change something are left out.
+    /// Whether tools that may change something are hidden.
     pub only_reads: bool,
-    /// Whether there is nobody who could take part in a call.
+    /// Whether no person is present who could take part in a call.
     pub nobody_there: bool,
-    /// Whether the model cannot load schemas on the way, so that none are left out.
+    /// Turns deferred loading off, for models that cannot load schemas.
     pub all_schemas: bool,
-    /// How many bytes the schema of one tool may have.
+    /// The largest schema of one tool, in bytes.
     pub largest_schema: Option<u64>,
     /// Kinds of tools that the model cannot use.
     pub without_kinds: BTreeSet<String>,
 }
 
-/// `[limits]`.
+/// `[limits]`: concurrency limits, rate limits and the circuit breaker.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct LimitSettings {
     /// How many calls run at once.
     pub max_parallel: u64,
-    /// How many calls in how long.
+    /// Rate limits, each counted on its own.
     pub rates: Vec<RateLimit>,
-    /// How many calls drivers carry out at once.
+    /// Concurrency limits per driver.
     pub drivers: Vec<DriverLimit>,
-    /// When a driver that fails is left alone.
+    /// Circuit breaker: when calls to a failing driver are suspended.
     pub rest: RestLimit,
-    /// How long a form of a backend waits for people, in milliseconds; the host's when absent.
+    /// Timeout of a backend's form that waits for people, in milliseconds; the host's when absent.
     pub form_ms: Option<u64>,
 }
 
@@ -299,14 +299,14 @@ impl Default for LimitSettings {
     }
 }
 
-/// `[telemetry]`.
+/// `[telemetry]`: export of spans to a collector.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Telemetry {
-    /// The base address of a collector; nothing is sent when absent.
+    /// The base URL of an OTLP collector; nothing is sent when absent.
     pub endpoint: Option<String>,
-    /// What the service is called.
+    /// The service name of the spans.
     pub service: String,
-    /// Whether inputs and results are told, as far as people may see them.
+    /// Whether spans carry inputs and results, redacted as they are for people.
     pub content: bool,
     /// Whether commands such as `haft call` send spans too.
     pub commands: bool,
@@ -321,19 +321,19 @@ impl Default for Telemetry {
 /// One entry of `limits.drivers`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct DriverLimit {
-    /// Which drivers, together, as a glob.
+    /// The drivers that share this limit, as a glob.
     pub driver: String,
     /// How many calls run at once.
     pub max_parallel: u64,
 }
 
-/// `limits.rest`.
+/// Circuit breaker: `limits.rest`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RestLimit {
-    /// After how many failures in a row; 0 is never.
+    /// Failures in a row that open the breaker; 0 turns it off.
     pub failures: u32,
-    /// For how long, in milliseconds.
+    /// How long the breaker stays open, in milliseconds.
     pub pause_ms: u64,
 }
 
@@ -346,15 +346,15 @@ impl Default for RestLimit {
 /// One entry of `limits.rates`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct RateLimit {
-    /// Which tools are counted together, as a glob.
+    /// The tools that share this limit, as a glob.
     pub tool: String,
-    /// Which drivers, as a glob. A rate of drivers counts attempts.
+    /// The drivers it counts, as a glob; such a limit counts attempts.
     pub driver: Option<String>,
-    /// In how long.
+    /// The window: a second to a day.
     pub per: Period,
-    /// How many calls.
+    /// Calls per window.
     pub value: u64,
-    /// Whose calls are counted together.
+    /// Whose calls share the limit.
     pub scope: RateScope,
 }
 

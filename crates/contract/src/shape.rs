@@ -1,4 +1,4 @@
-//! Shapes: what a document may hold, as tables.
+//! Document shapes: tables of the fields that a document may hold.
 //!
 //! One table per document says each field's name, rule, type, limits, default and meaning. The
 //! checker, the suggestions, the editors' JSON Schemas and the rule list are all read from it, so
@@ -21,19 +21,19 @@ pub use strangers::strangers;
 use crate::diagnostic::Rule;
 use form::TextFormat;
 
-/// What one map may hold.
+/// The shape of one map.
 pub struct Shape {
-    /// What the map is, for messages.
+    /// The map's name in messages.
     pub title: &'static str,
-    /// What happens to a field that is not listed.
+    /// What happens to an unknown field.
     pub strangers: Strangers,
-    /// The fields.
+    /// The fields, in the order of the document.
     pub fields: &'static [Field],
     /// Fields that once belonged here, or that people expect here.
     pub moved: &'static [MovedField],
 }
 
-/// What happens to a field that a shape does not list.
+/// What happens to an unknown field.
 #[derive(Clone, Copy)]
 pub enum Strangers {
     /// Refused under this rule; an empty code stands for the rule of the field around it.
@@ -42,26 +42,26 @@ pub enum Strangers {
     Kept,
 }
 
-/// One field.
+/// One field of a map.
 pub struct Field {
-    /// Its name.
+    /// The field's key.
     pub name: &'static str,
     /// Its rule; empty for the rule of the field around it.
     pub code: &'static str,
     /// Whether it must be there.
     pub need: Need,
-    /// What it takes.
+    /// The values that it takes.
     pub takes: Takes,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence; messages and schemas show it.
     pub about: &'static str,
 }
 
 /// Whether a field must be there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// It must.
+    /// The field must be present.
     Required,
-    /// It may.
+    /// The field may be absent.
     Optional,
     /// It may; when absent this JSON value holds.
     Default(&'static str),
@@ -69,15 +69,15 @@ pub enum Need {
 
 /// A field that does not belong here any more.
 pub struct MovedField {
-    /// Its name.
+    /// The field's former key.
     pub name: &'static str,
     /// The rule that refuses it.
     pub code: &'static str,
-    /// Where it went.
+    /// Where the field went, as help.
     pub help: &'static str,
 }
 
-/// What a field takes.
+/// The values that a field takes.
 pub enum Takes {
     /// Anything at all.
     Any,
@@ -107,7 +107,7 @@ pub enum Takes {
     Schema,
     /// An object with anything in it.
     Object,
-    /// Any of these, told apart by what kind of value is written.
+    /// Any of these, distinguished by the kind of value.
     Either(&'static [Takes]),
     /// Null means absent.
     Nullable(&'static Takes),
@@ -208,7 +208,7 @@ pub const fn maybe(
 }
 
 impl Field {
-    /// The same field with what holds when it is absent, as JSON.
+    /// The same field with a default, as JSON.
     pub const fn or(self, default: &'static str) -> Field {
         // Rebuilt by hand: a const function cannot use `..self` on a type with drop glue.
         let Field { name, code, takes, about, .. } = self;

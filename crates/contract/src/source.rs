@@ -1,4 +1,4 @@
-//! A text and the places in it: bytes in, a tree with positions and diagnostics out.
+//! Source text: parses bytes into a tree with positions and reports diagnostics.
 
 mod frontmatter;
 mod json;

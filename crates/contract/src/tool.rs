@@ -1,4 +1,5 @@
-//! `TOOL.md` (AIP-14): a contract as written. What is absent stays absent until an action was inherited.
+//! Tool manifest: `TOOL.md` (AIP-14) as written; absent fields stay absent until an action is
+//! inherited.
 
 mod lint;
 
@@ -30,43 +31,43 @@ pub struct ToolManifest {
     pub key: ToolKey,
     /// Its full version.
     pub version: Arc<str>,
-    /// For the model.
+    /// The description that the model reads.
     pub description: Arc<str>,
-    /// What goes in.
+    /// JSON Schema of the input.
     pub inputs: Json,
-    /// What comes out.
+    /// JSON Schema of the output.
     pub outputs: Json,
-    /// What the host adds.
+    /// JSON Schema of the context that the host adds.
     pub context_schema: Option<Json>,
-    /// Whether running it twice does no more than once.
+    /// Whether a second execution has no further effect.
     pub idempotent: bool,
-    /// What it may change, if it says so.
+    /// The resources that it may mutate; `None` where the manifest does not state them.
     pub mutates: Option<BTreeSet<String>>,
-    /// What it needs, if it says so.
+    /// Capabilities that it needs; `None` where the manifest does not state them.
     pub requires: Option<Requires>,
-    /// What it asks of people, if it says so.
+    /// The approval class; `None` where the manifest does not state one.
     pub approval: Option<Approval>,
-    /// How bad it can get, if it says so.
+    /// The risk level; `None` where the manifest does not state one.
     pub risk: Option<Risk>,
-    /// What it costs.
+    /// The cost class of a call.
     pub cost_class: CostClass,
-    /// The longest it may take.
+    /// Timeout of a call in milliseconds.
     pub timeout_ms: u64,
-    /// How often it may be attempted.
+    /// The retry policy; `None` leaves it to the host.
     pub retry: Option<RetryPolicy>,
-    /// The driver to prefer.
+    /// The driver that routing prefers.
     pub default_implementation: Option<DriverId>,
     /// The action it implements.
     pub implements: Option<ActionRef>,
-    /// Kinds that may never serve it.
+    /// Driver kinds that may never serve it.
     pub forbid: Vec<DriverKind>,
-    /// The only kinds that may; empty means all.
+    /// The only driver kinds that may serve it; empty means all.
     pub require_kind: Vec<DriverKind>,
-    /// Words to find it by.
+    /// Words that search matches.
     pub tags: Vec<String>,
-    /// What every driver has to satisfy.
+    /// Examples that every driver has to satisfy.
     pub examples: Vec<Example>,
-    /// What Haft reads beyond AIP-14.
+    /// `metadata.haft`: the fields that Haft reads beyond AIP-14.
     pub extras: Extras,
     /// Other people's metadata, and what other formats said beyond ours.
     pub metadata: Json,
@@ -127,15 +128,15 @@ pub enum ActionRef {
 /// One example of a contract.
 #[derive(Clone, Debug)]
 pub struct Example {
-    /// What it shows.
+    /// The name of the example.
     pub name: String,
-    /// What goes in.
+    /// The input of the call.
     pub input: Json,
-    /// What has to come out.
+    /// The output that the call must return; `None` where any will do.
     pub output: Option<Json>,
 }
 
-/// The deadline where a contract names none, in milliseconds.
+/// The default timeout of a call in milliseconds.
 pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 
 /// Reads a TOOL.md's frontmatter.

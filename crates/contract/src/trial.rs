@@ -1,4 +1,4 @@
-//! Reading a document in a test, and what came of it in a line each.
+//! Test support: reads a document and prints its diagnostics, one per line.
 
 use crate::{ParsedManifest, Reading, Report, Source, read};
 

@@ -1,15 +1,15 @@
-//! The time that an attempt has. It stands still while people are asked on its behalf.
+//! Pausable deadline: the time of an attempt, which stops while people answer on its behalf.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// The time that an attempt has: until a moment, or so much of it while it stands still.
+/// Time of an attempt: a deadline, or the remaining time while it is paused.
 #[derive(Clone, Debug)]
 pub struct Allowance {
     deadline: Instant,
-    /// Where somebody may let it stand still.
+    /// Pause state; `None` if the deadline is fixed.
     hand: Option<Arc<watch::Sender<Hand>>>,
 }
 
@@ -20,18 +20,18 @@ enum Hand {
 }
 
 impl Allowance {
-    /// Time until a moment, come what may.
+    /// A fixed deadline.
     pub fn until(deadline: Instant) -> Allowance {
         Allowance { deadline, hand: None }
     }
 
-    /// The same, and it can be let stand still.
+    /// A deadline that can be paused.
     pub fn holdable(deadline: Instant) -> Allowance {
         let hand = Some(Arc::new(watch::Sender::new(Hand::Until(deadline))));
         Allowance { deadline, hand }
     }
 
-    /// Lets it stand still, if that can be.
+    /// Pauses the deadline; no effect on a fixed or paused one.
     pub fn hold(&self) {
         self.turn(|hand| match hand {
             Hand::Until(end) => Hand::Left(end.saturating_duration_since(now())),
@@ -39,7 +39,7 @@ impl Allowance {
         });
     }
 
-    /// Lets it go on, with what was left of it.
+    /// Resumes with the remaining time.
     pub fn go_on(&self) {
         self.turn(|hand| match hand {
             Hand::Left(left) => Hand::Until(now() + left),
@@ -53,7 +53,7 @@ impl Allowance {
         }
     }
 
-    /// Waits until it is over.
+    /// Waits until the deadline has passed.
     pub async fn over(&self) {
         let Some(hand) = &self.hand else {
             return tokio::time::sleep_until(self.deadline.into()).await;
@@ -66,14 +66,14 @@ impl Allowance {
                     () = tokio::time::sleep_until(end.into()) => return,
                     _ = changed.changed() => {}
                 },
-                // The sender is ours, so that somebody can always let it go on.
+                // `self` owns the sender, so the pause can always end.
                 Hand::Left(_) => drop(changed.changed().await),
             }
         }
     }
 }
 
-/// Now, by the clock that timers go by.
+/// Now, by the clock of the timers, which tests can pause.
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

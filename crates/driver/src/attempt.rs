@@ -1,4 +1,4 @@
-//! One attempt at a permitted call.
+//! Attempt: one try at a permitted call, with its idempotency key, deadline and cancellation token.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use serde_json::Value;
 
 use crate::{Abilities, Allowance, Cancel, Link, Safe, Vault};
 
-/// Everything a driver is given. There is none without a permit for its plan.
+/// Everything that a driver receives. INVARIANT: no attempt exists without a permit for its plan.
 #[derive(Debug)]
 pub struct Attempt<'a> {
-    /// The plan that was judged.
+    /// The authorized plan.
     pub plan: &'a Plan,
-    /// The input as the backend names its fields.
+    /// The input, with the backend's field names.
     pub input: Cow<'a, Value>,
-    /// The key that the call is known by at the backend, the same in every attempt.
+    /// Idempotency key at the backend, the same in every attempt.
     pub key: Option<String>,
-    /// Which attempt at it, from 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// When it has to be over.
+    /// Deadline of the attempt.
     pub deadline: Instant,
-    /// The same as time that stands still while people are asked on its behalf.
+    /// The same deadline, paused while people answer on the attempt's behalf.
     pub time: Allowance,
-    /// Fires when it is to be called off.
+    /// Cancellation token.
     pub cancel: Cancel,
-    /// The way back to the caller while it runs.
+    /// Channel to the runtime while the attempt runs.
     pub link: Link,
-    /// The secrets that it may open.
+    /// Secrets that the attempt may open.
     pub safe: Safe<'a>,
-    /// What whoever called can be asked through the link.
+    /// What the caller can be asked through the link.
     pub abilities: Abilities,
-    /// The trace that it is a part of, for the backend.
+    /// Trace context, for the backend.
     pub trace: Option<Trace>,
-    /// What it must not meet, and what it was judged by.
+    /// Rules to check at the time of use, with the targets that were judged.
     pub guard: TargetGuard,
     permit: &'a Permit,
 }
 
 impl<'a> Attempt<'a> {
-    /// An attempt, if the permit is for exactly this plan.
+    /// Creates an attempt; an error if the permit is for another plan.
     pub fn new(
         permit: &'a Permit,
         plan: &'a Plan,
@@ -77,38 +77,38 @@ impl<'a> Attempt<'a> {
         })
     }
 
-    /// The same, known to the backend by a key.
+    /// Sets the idempotency key at the backend.
     pub fn known_by(self, key: Option<String>) -> Attempt<'a> {
         Attempt { key, ..self }
     }
 
-    /// The same, with somewhere to open secrets.
+    /// Sets the vault that opens secrets.
     pub fn with(self, vault: Option<Arc<dyn Vault>>) -> Attempt<'a> {
         let safe = Safe::new(self.plan, self.link.clone(), vault);
         Attempt { safe, ..self }
     }
 
-    /// The same, for a caller who can be asked things.
+    /// Sets what the caller can be asked.
     pub fn asking(self, abilities: Abilities) -> Attempt<'a> {
         Attempt { abilities, ..self }
     }
 
-    /// The same, with time that somebody else lets stand still.
+    /// Sets a deadline that the runtime can pause.
     pub fn timed(self, time: Allowance) -> Attempt<'a> {
         Attempt { time, ..self }
     }
 
-    /// The same, held against the rules while it runs.
+    /// Sets the rules to check at the time of use.
     pub fn guarded(self, guard: TargetGuard) -> Attempt<'a> {
         Attempt { guard, ..self }
     }
 
-    /// The same, as a part of a trace.
+    /// Sets the trace context.
     pub fn traced(self, trace: Option<Trace>) -> Attempt<'a> {
         Attempt { trace, ..self }
     }
 
-    /// What the backend is told of the trace: each name as the standard has it, with its value.
+    /// W3C trace context fields for the backend, by name.
     pub fn trace_fields(&self) -> impl Iterator<Item = (&'static str, String)> {
         let trace = self.trace.as_ref();
         let parent = trace.map(|trace| (TRACEPARENT, trace.to_string()));
@@ -116,7 +116,7 @@ impl<'a> Attempt<'a> {
         parent.into_iter().chain(state)
     }
 
-    /// The permit it runs under.
+    /// The permit that the attempt runs under.
     pub fn permit(&self) -> &Permit {
         self.permit
     }

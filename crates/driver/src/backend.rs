@@ -1,4 +1,4 @@
-//! What stands behind a driver beside its tools: prompts, resources, completions.
+//! Backend capabilities beside tools: prompts, resources and completions.
 
 use haft_model::{Code, EffectState, Stop};
 use serde_json::Value;
@@ -6,35 +6,35 @@ use tokio::sync::broadcast;
 
 use crate::{Attempt, BoxFuture, Failure, Output};
 
-/// The contract by which everything beside tools is asked for.
+/// Contract for every backend request that is no tool call.
 pub const UPSTREAM_REQUEST: &str = "upstream.request";
 
-/// What changed at a backend.
+/// Change notification from a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackendNews {
-    /// Its tools.
+    /// Its list of tools changed.
     Tools,
-    /// Its prompts.
+    /// Its list of prompts changed.
     Prompts,
-    /// Its list of resources.
+    /// Its list of resources changed.
     Resources,
-    /// One resource.
+    /// The resource with this URI changed.
     Resource(String),
 }
 
 /// One request to a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendRequest {
-    /// Which driver stands before it.
+    /// Id of the driver in front of the backend.
     pub driver: String,
-    /// What is asked, as its protocol calls it: `prompts/get`, `resources/read` …
+    /// Protocol method: `prompts/get`, `resources/read` and so on.
     pub method: String,
-    /// With what.
+    /// Parameters of the method.
     pub params: Value,
 }
 
 impl BackendRequest {
-    /// The request that an attempt at [`UPSTREAM_REQUEST`] means.
+    /// Reads the request from an attempt at [`UPSTREAM_REQUEST`].
     pub fn of(attempt: &Attempt<'_>) -> Result<BackendRequest, Failure> {
         let text = |name: &str| attempt.input.get(name).and_then(Value::as_str).map(str::to_owned);
         match (text("driver"), text("method")) {
@@ -50,16 +50,16 @@ impl BackendRequest {
     }
 }
 
-/// What stands behind a driver beside its tools. Each request is a call of its own, with a permit.
+/// A backend's capabilities beside tools. Each request is a call of its own, with a permit.
 pub trait Backend: Send + Sync {
-    /// Carries one request out. Nothing of what is asked here changes anything.
+    /// Sends one request; these requests are read-only.
     fn request<'a>(
         &'a self,
         attempt: Attempt<'a>,
         request: BackendRequest,
     ) -> BoxFuture<'a, Result<Output, Failure>>;
 
-    /// Tells from now on what changes, where anybody can tell.
+    /// Subscribes to change notifications; `None` if the backend sends none.
     fn news(&self) -> Option<broadcast::Receiver<BackendNews>> {
         None
     }

@@ -1,4 +1,5 @@
-//! Whoever made a call, as far as a driver can turn to them while it runs.
+//! Caller port: elicitation, sampling, progress and log messages back to the client of a running
+//! call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,70 +8,70 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 
-/// What a backend may want from a caller.
+/// Kinds of request that a backend may send to a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InquiryKind {
-    /// That a person fills in a form.
+    /// Elicitation: a person fills in a form.
     Form,
-    /// That a person opens a page.
+    /// Elicitation: a person opens a URL.
     Page,
-    /// That the caller's model says something.
+    /// Sampling: the caller's model completes a prompt.
     Sample,
-    /// Which folders the caller works in.
+    /// Roots: the folders that the caller works in.
     Roots,
 }
 
-/// One thing that a backend wants from a caller.
+/// One request of a backend to a caller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inquiry {
-    /// What kind of thing.
+    /// Kind of the request.
     pub kind: InquiryKind,
-    /// What is said about it, as the backend's protocol has it. Nothing in it is to be trusted.
+    /// Parameters in the backend's protocol; untrusted.
     pub params: Value,
 }
 
-/// What a caller can be asked, in its own words. It is handed on as it is: what nobody behind us can
-/// do is promised to no backend.
+/// Client capabilities, passed on unchanged: the runtime promises a backend only what the client
+/// declared.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Abilities {
-    /// The kinds of inquiry that it answers.
+    /// Kinds of request that the client answers.
     pub kinds: BTreeSet<InquiryKind>,
-    /// What it said of itself, as its protocol has it.
+    /// Capabilities object that the client declared, in its protocol.
     pub told: Value,
-    /// Whether people of the workspace fill in forms in its place, as they answer questions about
-    /// calls. `kinds` holds forms then, and `told` need not.
+    /// People of the workspace fill in forms in the approval inbox instead of the client. Then
+    /// `kinds` contains forms, and `told` need not.
     pub people: bool,
-    /// From which level on it wants to hear remarks; none where it wants to hear none.
+    /// Minimum level of log messages that the client wants; `None` for none.
     pub remarks: Option<String>,
-    /// Whether its backend may take long: it goes on meanwhile, or waits however long that is.
+    /// The client accepts slow backends: it polls for the result, or waits without a limit.
     pub patient: bool,
 }
 
-/// A remark of a backend for whoever called.
+/// Log message of a backend, for the client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remark {
-    /// How grave: `debug`, `info`, `notice`, `warning`, `error` …
+    /// Severity: `debug`, `info`, `notice`, `warning`, `error` and so on.
     pub level: String,
-    /// Who speaks.
+    /// Logger name, if the backend gives one.
     pub logger: Option<String>,
-    /// What is said.
+    /// Message body.
     pub data: Value,
 }
 
-/// Whoever made a call and can be turned to while it runs.
+/// The client of a running call.
 pub trait Caller: Send + Sync {
-    /// What it can be asked.
+    /// Capabilities of the client.
     fn abilities(&self) -> &Abilities;
 
-    /// Asks several things at once; each answer is under the name of its inquiry.
+    /// Sends several requests at once; each answer has the key of its request.
     fn ask(
         &self,
         asked: BTreeMap<String, Inquiry>,
     ) -> BoxFuture<'_, Result<BTreeMap<String, Value>, Stop>>;
 
-    /// Says how far the call is.
+    /// Sends progress.
     fn progress(&self, reported: &Reported);
 
-    /// Hands a remark on.
+    /// Sends a log message.
     fn remark(&self, remark: Remark);
 }

@@ -1,4 +1,4 @@
-//! Leave to act: for as long as it is certain that no other process has taken the call over.
+//! Clearance: permission to send while the lease of the call surely holds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use crate::Failure;
 
 type Now = Arc<dyn Fn() -> DualTime + Send + Sync>;
 
-/// Leave to send the first byte of an effect that is on record as submitted. It expires: a process that
-/// stood still in between finds out before it acts, and not after.
+/// Permission to send the first byte of a recorded submission. It expires, so that a process that
+/// was suspended finds out before it acts.
 #[derive(Clone, Default)]
 pub struct Clearance {
     expiry: Option<(DualTime, Now)>,
 }
 
 impl Clearance {
-    /// Leave until a moment, by a clock that goes on while the process stands still.
+    /// Clearance until `expiry`, by a clock that advances while the process is suspended.
     pub fn until(
         expiry: DualTime,
         now: impl Fn() -> DualTime + Send + Sync + 'static,
@@ -25,8 +25,8 @@ impl Clearance {
         Clearance { expiry: Some((expiry, Arc::new(now))) }
     }
 
-    /// Last check before the first byte: an error means that nothing may be sent. The submission is on
-    /// record by then, so the effect of the failure is `not_committed`.
+    /// Last check before the first byte: an error means that nothing may be sent. The submission is
+    /// on record by then, so the effect of the failure is `not_committed`.
     pub fn check(&self) -> Result<(), Failure> {
         match &self.expiry {
             Some((expiry, now)) if expiry.is_past(&now()) => {

@@ -1,9 +1,10 @@
-//! What every driver owes to whoever runs it, as a suite that the tests of a driver call.
+//! Conformance suite for drivers: runs cases under cancellation, timeout and failed submission, and
+//! lists the breaches.
 //!
-//! [`check`] carries each case out several times: called off before it starts and shortly after, with
-//! its time over before it starts and shortly after, with its submission refused or expired, and left
-//! alone. [`check_clearance`] lets the clearance expire at each check in turn.
-//! [`hardened`] carries out cases whose backends do not behave, and [`examples`] those of contracts.
+//! [`check`] runs each case several times: cancelled before the start and shortly after it, past
+//! its deadline before the start and shortly after it, with its submission refused or expired, and
+//! undisturbed. [`check_clearance`] lets the clearance expire at each check in turn. [`hardened`]
+//! runs cases with hostile backends, and [`examples`] runs the examples of contracts.
 
 mod examples;
 mod hostile;
@@ -20,49 +21,49 @@ pub use examples::{Sample, differs, examples};
 pub use hostile::{Hostile, Ill, hardened};
 use round::{Round, RoundReport, SubmitReply};
 
-/// What "soon" means: how long a driver may go on once it was called off or its time is over.
+/// Grace period: how long a driver may run after cancellation or its deadline.
 pub const SOON: Duration = Duration::from_secs(2);
 
-/// What "shortly after" means: enough to get going and, for slow work, not enough to finish.
+/// Delay of "shortly after": long enough to start, too short for slow work to finish.
 const SHORTLY: Duration = Duration::from_millis(20);
 
-/// How long a case may take when it is left alone.
+/// Deadline of an undisturbed case.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// One call to hold a driver to. It is carried out more than once, so it has to bear that.
+/// One call of the suite. The suite runs it more than once, so it has to be repeatable.
 #[derive(Clone, Copy)]
 pub struct ConformanceCase<'a> {
-    /// What breaches call it.
+    /// Name of the case in breaches.
     pub name: &'a str,
-    /// The call.
+    /// Plan of the call.
     pub plan: &'a Plan,
-    /// The permit for it.
+    /// Permit for the plan.
     pub permit: &'a Permit,
-    /// How many bytes its value may have as JSON.
+    /// Greatest size of the output as JSON, in bytes.
     pub most_bytes: usize,
-    /// How often its effect can be seen to have happened, if that can be seen.
+    /// Counts how often the effect happened; `None` if that cannot be observed.
     pub effects: Option<&'a (dyn Fn() -> usize + Sync)>,
 }
 
-/// A promise that a driver did not keep.
+/// Breach of a driver's obligations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// In which case.
+    /// Name of the case.
     pub case: String,
-    /// How the case was carried out.
+    /// Name of the round.
     pub round: &'static str,
-    /// What happened instead, in one line.
+    /// What happened, in one line.
     pub what: String,
 }
 
-/// Holds a driver to its promises and lists those it did not keep.
+/// Checks a driver's obligations and lists the breaches.
 ///
-/// - It ends soon after it was called off, and soon after its deadline.
+/// - The driver ends soon after cancellation, and soon after its deadline.
 /// - A driver that reports its submission does so once, before its effect, and has none where the
 ///   submission could not be recorded.
-/// - It has no effect where its clearance has expired.
-/// - What it says of the effect agrees with what it reported and with the code it failed with.
-/// - Its output is no larger than the case allows.
+/// - The driver has no effect once its clearance has expired.
+/// - The effect state agrees with the reported submission and with the error code.
+/// - The output is no larger than the case allows.
 pub async fn check(driver: &dyn Driver, cases: &[ConformanceCase<'_>]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for case in cases {
@@ -79,12 +80,12 @@ pub async fn check(driver: &dyn Driver, cases: &[ConformanceCase<'_>]) -> Vec<Br
     breaches
 }
 
-/// Most checks of a clearance that are let expire in turn.
+/// Greatest number of clearance checks that expire in turn.
 const MOST_CHECKS: usize = 8;
 
-/// Holds a driver of ours to its last check: a process that stood still after its submission, at whatever
-/// point, sends nothing. The clearance passes the check of [`crate::Link::submit`], and in each round one
-/// more, until the driver gets through.
+/// Checks the last clearance check: a process that was suspended after its submission, at any
+/// point, sends nothing. The clearance passes the check of [`crate::Link::submit`], and in each
+/// round one more, until the driver succeeds.
 pub async fn check_clearance(driver: &dyn Driver, cases: &[ConformanceCase<'_>]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     let name = "clearance expires";
@@ -182,7 +183,7 @@ fn too_large(output: &Output, most: usize) -> Option<String> {
     (size > most).then(|| format!("its output has {size} bytes, and {most} are allowed"))
 }
 
-/// Where a failure says one thing by its code and another by its effect.
+/// Reports a failure whose code contradicts its effect state.
 fn contradiction(failure: &Failure, seen: &RoundReport) -> Option<String> {
     let (code, effect) = (failure.stop.code, failure.effect);
     if failure.stop.message.lines().count() != 1 {

@@ -1,4 +1,4 @@
-//! Hooks: others who are heard before and after a call.
+//! Hook port: hooks and classifiers that observe a call and may object before and after it.
 
 use std::time::Duration;
 
@@ -7,71 +7,71 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 
-/// Somebody who is heard about calls. What cannot be heard counts as a no.
+/// A hook or a classifier. INVARIANT: one that fails or times out before a call counts as a deny.
 pub trait Hook: Send + Sync {
-    /// What it is called in records.
+    /// Name in records.
     fn name(&self) -> &str;
 
-    /// Where it is heard.
+    /// Point of the pipeline at which the hook runs.
     fn point(&self) -> HookPoint;
 
-    /// Whether it is about this call.
+    /// Returns true if the hook applies to this call.
     fn concerns(&self, plan: &Plan) -> bool;
 
-    /// Whether it speaks as a hook or as a classifier.
+    /// Layer of its opinion: hook or classifier.
     fn layer(&self) -> Layer {
         Layer::Hook
     }
 
-    /// Whether the workspace names it as one whose allow counts in full.
+    /// The workspace trusts this hook: its allow answers more than default asks.
     fn trusted(&self) -> bool {
         false
     }
 
-    /// Whether a call whose result it could not be heard about counts as failed.
+    /// A failed post-call run of this hook fails the call.
     fn required(&self) -> bool {
         false
     }
 
-    /// How long it may take.
+    /// Timeout of one run.
     fn patience(&self) -> Duration {
         Duration::from_secs(2)
     }
 
-    /// Hears it. An error is a source that failed, with the reason.
+    /// Runs the hook; an error is the reason of its failure.
     fn hear<'a>(&'a self, heard: HookInput<'a>) -> BoxFuture<'a, Result<HookAnswer, String>>;
 }
 
-/// What a hook is shown: the observable copy, never what will run.
+/// Input of a hook: the observable copy of the call, never the input that runs.
 #[derive(Clone, Copy, Debug)]
 pub struct HookInput<'a> {
-    /// Who called.
+    /// Calling actor.
     pub actor: &'a Actor,
-    /// What was understood.
+    /// Plan of the call.
     pub plan: &'a Plan,
-    /// The input that others may see.
+    /// Observable copy of the input, without sensitive values.
     pub observable_input: &'a Value,
-    /// What was decided, where it was.
+    /// Decision, at points after authorization.
     pub decision: Option<&'a Decision>,
-    /// What came out, where something did.
+    /// Result, at points after the call.
     pub result: Option<&'a Envelope>,
 }
 
-/// What a hook says. Saying nothing is no opinion.
+/// Answer of a hook; the default is no opinion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookAnswer {
-    /// For people.
+    /// Message for people.
     pub message: Option<String>,
-    /// How far the call is.
+    /// Progress report.
     pub progress: Option<Progress>,
-    /// An input to use instead.
+    /// Replacement for the input.
     pub updated_input: Option<Value>,
-    /// An opinion, and why.
+    /// Opinion, with its reason.
     pub opinion: Option<(Says, String)>,
-    /// What others should know.
+    /// Context that the ledger records with the hook's run.
     pub additional_context: Vec<Value>,
-    /// Why the call has to stop here.
+    /// Reason to stop the call.
     pub stop: Option<String>,
-    /// A result to show instead, from a hook after the call.
+    /// Replacement for the output, from a post-call hook.
     pub updated_output: Option<Value>,
 }

@@ -1,7 +1,7 @@
-//! The ports: what a driver is, what a hook is, and what passes through.
+//! Driver and hook ports: the traits that the runtime calls, and the types that cross them.
 //!
-//! Owns the shapes of an attempt, an output, a failure and a hook's answer.
-//! Must never know which drivers there are, nor who calls them. Start with [`Driver`].
+//! Owns the shapes of an attempt, an output, a failure and a hook's answer. Must never know which
+//! drivers there are, nor who calls them. Start with [`Driver`].
 
 mod allowance;
 mod attempt;
@@ -37,56 +37,56 @@ pub use output::{ExactNumber, Failure, Output};
 pub use tokio_util::sync::CancellationToken as Cancel;
 pub use vault::{OpenedSecret, Safe, SecretRequest, Vault, Withheld};
 
-/// Work that is under way.
+/// Boxed future, for trait methods.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// One way of carrying out permitted calls: a function, a process, a request.
+/// Runs permitted calls: as a function, a process or a request.
 ///
 /// `run` has to end soon after `attempt.cancel` fires or `attempt.deadline` passes, and nothing it
-/// started may outlive it. One that asks through its link goes by `attempt.time` instead, which stands
-/// still while people answer.
+/// started may outlive it. A driver that asks through its link uses `attempt.time` instead, which
+/// pauses while people answer.
 pub trait Driver: Send + Sync {
-    /// Refuses values that can never be right, before anything happens. No IO here.
+    /// Preflight: refuses values that can never be valid, before anything happens. No I/O.
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         let _ = plan;
         Ok(())
     }
 
-    /// What `run` will touch for exactly this plan, of the kinds that rules compare: worked out by the
-    /// code that will touch it, and told before the call is judged. It may look at files; it changes
-    /// nothing and waits for nothing else.
+    /// Targets that `run` will touch for exactly this plan, of the kinds that rules compare. The
+    /// same code computes and uses them; the runtime reads them before authorization. It may read
+    /// files; it changes nothing and waits for nothing else.
     ///
-    /// A driver that tells nothing is opaque: rules are held against the fields of the input alone.
+    /// A driver without targets is opaque: rules check only the fields of the input.
     fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
         let _ = (plan, kinds);
         Targets::default()
     }
 
-    /// Whether `run` itself says, through [`Link::submit`], when its effect begins. One that does not
-    /// is taken to have submitted when it started.
+    /// Returns true if `run` reports its submission through [`Link::submit`]. Otherwise its start
+    /// counts as the submission.
     fn reports_submission(&self, plan: &Plan) -> bool {
         let _ = plan;
         false
     }
 
-    /// What stands behind it beside tools, where there is such a thing.
+    /// Backend capabilities beside tools; `None` for none.
     fn backend(&self) -> Option<&dyn Backend> {
         None
     }
 
-    /// Whether what stands behind it was started and has not answered yet. Asked often, so that it must
-    /// cost nothing.
+    /// Returns true while the backend was started and has not answered. Polled often, so it must be
+    /// cheap.
     fn is_connecting(&self) -> bool {
         false
     }
 
-    /// The host that a call goes to, where its input chooses it: each has a circuit breaker of its own.
-    /// The input is named as the backend names its fields.
+    /// Host that a call goes to, where the input chooses it: each host has its own circuit breaker.
+    /// The input has the backend's field names.
     fn destination(&self, tool: &ToolKey, input: &Value) -> Option<String> {
         let _ = (tool, input);
         None
     }
 
-    /// Carries one attempt out.
+    /// Runs one attempt.
     fn run<'a>(&'a self, attempt: Attempt<'a>) -> BoxFuture<'a, Result<Output, Failure>>;
 }

@@ -1,8 +1,7 @@
-//! What carries a driver's words to whoever runs it: a short queue that costs nothing while nobody
-//! says anything.
+//! Bounded message channel from a driver to the runtime, with backpressure and no cost while idle.
 //!
-//! It has no end. Whoever listens knows by the driver's result that nothing more will be said, so the
-//! last link that is dropped wakes nobody.
+//! The channel is never closed by its senders: the driver's result ends the conversation, so
+//! dropping the last link wakes no task.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,12 +12,12 @@ use tokio::sync::Semaphore;
 
 use crate::DriverMessage;
 
-/// How much may wait to be heard; whoever says more waits.
+/// Capacity in messages; beyond it `say` waits (backpressure).
 const MOST: usize = 64;
 
 #[derive(Debug)]
 pub(crate) struct SharedChannel {
-    /// As many as may still be said. Closed when nobody listens any more.
+    /// Free capacity; closed when the listener is dropped.
     room: Semaphore,
     unheard: Mutex<Unheard>,
 }
@@ -30,7 +29,7 @@ struct Unheard {
     deaf: bool,
 }
 
-/// Nobody listens.
+/// The listener was dropped.
 #[derive(Debug)]
 pub(crate) struct Deaf;
 
@@ -41,13 +40,13 @@ impl SharedChannel {
         (line.clone(), Listener(line))
     }
 
-    /// Says something, as soon as there is room for it.
+    /// Sends a message, waiting for capacity.
     pub(crate) async fn say(&self, said: DriverMessage) -> Result<(), Deaf> {
         self.room.acquire().await.map_err(|_| Deaf)?.forget();
         self.put(said)
     }
 
-    /// Says something, unless there is no room for it.
+    /// Sends a message, or drops it if the channel is full.
     pub(crate) fn offer(&self, said: DriverMessage) {
         if let Ok(room) = self.room.try_acquire() {
             room.forget();
@@ -73,12 +72,12 @@ impl SharedChannel {
     }
 }
 
-/// Where a driver's [`Link`](crate::Link) is heard.
+/// Receiver of a driver's [`Link`](crate::Link).
 #[derive(Debug)]
 pub struct Listener(Arc<SharedChannel>);
 
 impl Listener {
-    /// The next thing that is said. It waits for ever where nothing is.
+    /// Receives the next message; waits forever without one.
     pub async fn next(&mut self) -> DriverMessage {
         poll_fn(|context| {
             let mut unheard = self.0.unheard();
@@ -93,7 +92,7 @@ impl Listener {
         .await
     }
 
-    /// What was said already and not heard yet.
+    /// Receives a message that was sent already.
     pub fn unheard(&mut self) -> Option<DriverMessage> {
         let said = self.0.unheard().said.pop_front();
         said.map(|said| self.heard(said))
@@ -113,7 +112,7 @@ impl Drop for Listener {
             unheard.deaf = true;
             std::mem::take(&mut unheard.said)
         };
-        // Whoever waits for a reply to one of these hears that there will be none.
+        // Dropping the messages drops their reply senders, so waiting drivers get an error.
         drop(unheard);
     }
 }

@@ -1,4 +1,5 @@
-//! The way back from a running driver: progress, parts of an answer, and the point of no return.
+//! Link from a running driver to the runtime: progress, partial results, elicitation and
+//! submission.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,68 +12,68 @@ use crate::line::{Listener, SharedChannel};
 use crate::vault::closed;
 use crate::{Clearance, Failure, Inquiry, Remark};
 
-/// What a driver says while it runs.
+/// Message from a running driver.
 #[derive(Debug)]
 pub enum DriverMessage {
-    /// How far it is.
+    /// Progress report.
     Progress(Progress),
-    /// Part of the answer.
+    /// Partial result.
     Partial(Vec<Content>),
-    /// The effect begins; it waits until that is on record.
+    /// The effect begins; the driver waits until the submission is on record.
     Submit(oneshot::Sender<Result<Clearance, Stop>>),
-    /// It wanted a secret; it waits until that is on record.
+    /// The driver requested a secret; it waits until that is on record.
     Wanted {
-        /// Which.
+        /// Slug of the secret.
         slug: String,
-        /// What it gets, or why it does not.
+        /// The secret, or the refusal.
         outcome: Result<Secret, Stop>,
-        /// Where it waits.
+        /// Receives the result of the recording.
         reply: oneshot::Sender<Result<(), Stop>>,
     },
-    /// It made a text of secrets, which nobody may see either.
+    /// A text derived from secrets, to redact as well.
     Hide(Secret),
-    /// It wants to know something from whoever called, and waits for the answers.
+    /// Requests to the caller; the driver waits for the answers.
     Ask {
-        /// What, each under a name.
+        /// Requests by key.
         asked: BTreeMap<String, Inquiry>,
-        /// Where it waits.
+        /// Receives the answers by key.
         reply: oneshot::Sender<Result<BTreeMap<String, Value>, Stop>>,
     },
-    /// It takes long from here on: whoever called may go on meanwhile.
+    /// The rest runs in the background: the caller need not wait for it.
     Backgrounded,
-    /// Its backend has something to say that is neither progress nor an answer.
+    /// Log message of the backend.
     Remark(Remark),
-    /// It heard that it is to stop.
+    /// The driver received the cancellation.
     CancelHeard,
 }
 
-/// A driver's line to whoever runs it.
+/// A driver's sender to the runtime; clones share one channel.
 #[derive(Clone, Debug)]
 pub struct Link(Arc<SharedChannel>);
 
 impl Link {
-    /// A link, and the end at which it is heard.
+    /// A link and its receiver.
     pub fn new() -> (Link, Listener) {
         let (line, listener) = SharedChannel::new();
         (Link(line), listener)
     }
 
-    /// Says how far the work is.
+    /// Sends progress, waiting for capacity.
     pub async fn progress(&self, progress: Progress) {
         let _ = self.0.say(DriverMessage::Progress(progress)).await;
     }
 
-    /// The same without waiting: what nobody has the time to hear is left out.
+    /// Sends progress, or drops it if the channel is full.
     pub fn offer_progress(&self, progress: Progress) {
         self.0.offer(DriverMessage::Progress(progress));
     }
 
-    /// Hands over part of the answer.
+    /// Sends a partial result.
     pub async fn partial(&self, content: Vec<Content>) {
         let _ = self.0.say(DriverMessage::Partial(content)).await;
     }
 
-    /// Asks whoever called; each answer is under the name of its inquiry.
+    /// Asks the caller; each answer has the key of its request.
     pub async fn ask(
         &self,
         asked: BTreeMap<String, Inquiry>,
@@ -83,32 +84,34 @@ impl Link {
         answered.await.map_err(|_| nobody())?
     }
 
-    /// Says that the rest takes long, so that a caller who can come back for the answer goes on.
+    /// Reports that the rest runs in the background, so that a caller that polls for the result
+    /// continues.
     pub async fn backgrounded(&self) {
         let _ = self.0.say(DriverMessage::Backgrounded).await;
     }
 
-    /// Hands on what a backend has to say.
+    /// Sends a log message of the backend.
     pub async fn remark(&self, remark: Remark) {
         let _ = self.0.say(DriverMessage::Remark(remark)).await;
     }
 
-    /// Says that the wish to stop was heard.
+    /// Acknowledges the cancellation.
     pub async fn cancel_heard(&self) {
         let _ = self.0.say(DriverMessage::CancelHeard).await;
     }
 
-    /// Says that the effect begins now, and waits until that is on record. Where it cannot be put on
-    /// record, or this process stood still meanwhile, there must be no effect. The driver checks the
-    /// clearance again right before its first byte, and submits again before each further request that
-    /// may act: the lease is renewed for it, and the deadline of the attempt moves.
+    /// Reports that the effect begins now, and waits until the submission is on record. On an error
+    /// there must be no effect: the record failed, or this process was suspended meanwhile. The
+    /// driver checks the clearance again right before its first byte, and submits again before each
+    /// further request that may act: the runtime renews the lease for it, and the deadline of the
+    /// attempt moves.
     pub async fn submit(&self) -> Result<Clearance, Failure> {
         let clearance = self.recorded(DriverMessage::Submit).await?;
         clearance.check()?;
         Ok(clearance)
     }
 
-    /// Says which secret was wanted and what became of that, and gives the secret once it is on record.
+    /// Reports a requested secret and its outcome, and returns the secret once that is on record.
     pub(crate) async fn wanted(
         &self,
         slug: String,
@@ -123,7 +126,7 @@ impl Link {
         let _ = self.0.say(DriverMessage::Hide(made)).await;
     }
 
-    /// Says something and waits until it is on record.
+    /// Sends a message and waits until it is on record.
     async fn recorded<T>(
         &self,
         said: impl FnOnce(oneshot::Sender<Result<T, Stop>>) -> DriverMessage,

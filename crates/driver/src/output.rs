@@ -1,44 +1,45 @@
-//! What a driver gives back, each with what is known of the effect.
+//! Driver results: output or failure, each with the state of its effect.
 
 use haft_model::{Content, EffectState, Link, Stop};
 use serde_json::Value;
 
-/// What came out of a call.
+/// Output of a successful call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Output {
-    /// The value that the contract's outputs promise.
+    /// Value for the contract's output schema.
     pub structured: Option<Value>,
-    /// Pieces beside it, or instead of it.
+    /// Content pieces beside the value, or instead of it.
     pub content: Vec<Content>,
-    /// Deliverables that were made.
+    /// Artifacts that the call created.
     pub artifacts: Vec<Link>,
-    /// What the backend knows the call by: each has a `source`.
+    /// The backend's ids of the call, each with a `source`.
     pub native: Vec<Value>,
-    /// What it wants changed in the context of whoever called, such as a folder to work in. Whether
-    /// that counts is for the scheduler to say.
+    /// Requested changes of the caller's context, such as the working folder. The batch scheduler
+    /// decides whether they apply.
     pub context_modifiers: Vec<Value>,
-    /// What is known of the effect.
+    /// State of the effect.
     pub effect: EffectState,
-    /// The numbers of the value that have more digits than it keeps.
+    /// Numbers with more digits than a double holds.
     pub exact: Vec<ExactNumber>,
 }
 
-/// A number as its backend wrote it.
+/// A number as the backend wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactNumber {
-    /// JSON pointer to it in the value, where its nearest double stands; a text where there is none.
+    /// JSON pointer into the value, which holds the nearest double there, or a text where there is
+    /// none.
     pub pointer: String,
-    /// The number, letter by letter.
+    /// The digits, unchanged.
     pub digits: String,
 }
 
 impl Output {
-    /// A value that was only looked up.
+    /// Output of a read.
     pub fn read(value: Value) -> Output {
         Output::value(value, EffectState::None)
     }
 
-    /// The value of an effect that took place.
+    /// Output of an effect that happened.
     pub fn committed(value: Value) -> Output {
         Output::value(value, EffectState::Committed)
     }
@@ -56,21 +57,21 @@ impl Output {
     }
 }
 
-/// Why nothing, or not all, came out of a call.
+/// Failure of a call, possibly with partial output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// The reason, with its code.
+    /// Error code and message.
     pub stop: Stop,
-    /// What is known of the effect.
+    /// State of the effect.
     pub effect: EffectState,
-    /// What the backend knows the call by.
+    /// The backend's ids of the call, each with a `source`.
     pub native: Vec<Value>,
-    /// What came out before it failed.
+    /// Output from before the failure.
     pub partial: Option<Box<Output>>,
 }
 
 impl Failure {
-    /// A failure with what is known of the effect.
+    /// A failure with the state of its effect.
     pub fn new(stop: Stop, effect: EffectState) -> Failure {
         Failure { stop, effect, native: Vec::new(), partial: None }
     }

@@ -1,4 +1,4 @@
-//! Secrets: where they are kept, and how one attempt gets at them.
+//! Secret access: the vault port, and the secrets that one attempt may open.
 
 use std::sync::Arc;
 
@@ -6,52 +6,52 @@ use haft_model::{Actor, Code, DriverId, EffectState, Plan, Secret, Stop, ToolKey
 
 use crate::{BoxFuture, Failure, Link};
 
-/// Where secrets are kept. Whether somebody may have one is settled before anything is looked up.
+/// Secret store. INVARIANT: it checks access before it looks a secret up.
 pub trait Vault: Send + Sync {
-    /// One secret, for whoever asked.
+    /// Opens one secret for a request.
     fn open<'a>(
         &'a self,
         asked: SecretRequest<'a>,
     ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>>;
 }
 
-/// Who wants which secret, and for what.
+/// Request for a secret, with everything that access depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct SecretRequest<'a> {
-    /// Its slug, or the name that templates have for it.
+    /// Slug, or the name that templates use.
     pub name: &'a str,
-    /// Who called.
+    /// Calling actor.
     pub actor: &'a Actor,
-    /// The contract that is served.
+    /// Contract of the call.
     pub tool: &'a ToolKey,
-    /// What that contract and its call declare; a secret beside them stays closed.
+    /// Plan of the call; a secret that neither the contract nor the call declares stays closed.
     pub plan: &'a Plan,
-    /// The driver that serves it.
+    /// Driver that runs the call.
     pub driver: &'a DriverId,
 }
 
-/// A secret that was opened.
+/// An opened secret.
 #[derive(Clone, Debug)]
 pub struct OpenedSecret {
-    /// Which.
+    /// Slug of the secret.
     pub slug: String,
-    /// Its value.
+    /// Value of the secret.
     pub value: Secret,
 }
 
-/// A secret that stays closed.
+/// Refusal of a secret.
 #[derive(Clone, Debug)]
 pub struct Withheld {
-    /// Which, as far as it is known.
+    /// Slug of the secret, or the requested name if it is unknown.
     pub slug: String,
-    /// Why.
+    /// Reason of the refusal.
     pub stop: Stop,
 }
 
-/// The secrets that one attempt may open.
+/// Secrets that one attempt may open.
 ///
-/// What was opened is on record before the driver has it, and is taken out of everything that comes
-/// back from the attempt.
+/// The ledger records each opening before the driver has the secret, and redaction removes the
+/// secret from everything that the attempt returns.
 #[derive(Clone)]
 pub struct Safe<'a> {
     plan: &'a Plan,
@@ -64,7 +64,7 @@ impl<'a> Safe<'a> {
         Safe { plan, link, vault }
     }
 
-    /// One secret, by its slug or by the name that templates have for it.
+    /// Opens one secret, by slug or by the name that templates use.
     pub async fn open(&self, name: &str) -> Result<Secret, Failure> {
         let outcome = match &self.vault {
             Some(vault) => vault.open(self.asked(name)).await,
@@ -77,7 +77,7 @@ impl<'a> Safe<'a> {
         self.link.wanted(slug, outcome).await
     }
 
-    /// Takes a text that was made of secrets out of everything as well.
+    /// Adds a text derived from secrets to the redaction.
     pub async fn hide(&self, made: &Secret) {
         self.link.hide(made.clone()).await;
     }
@@ -107,7 +107,7 @@ fn nowhere(name: &str) -> Withheld {
     Withheld { slug: name.to_owned(), stop }
 }
 
-/// The failure of an attempt that got no secret.
+/// Failure of an attempt without its secret.
 pub(crate) fn closed(stop: Stop) -> Failure {
     Failure::new(stop, EffectState::NotSubmitted)
 }

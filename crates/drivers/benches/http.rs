@@ -1,10 +1,11 @@
-//! What a driver of kind http costs beside the client that it is made of.
+//! Benchmark of the http driver: its overhead over the bare HTTP client.
 //!
-//! `cargo bench -p haft-drivers --bench http` asks a server of its own over connections that are kept,
-//! in turns by the bare client and by the driver, and prints figures and, because machines differ,
-//! ratios of the same run. Nothing is recorded here; what that costs is in the bench `call`.
+//! `cargo bench -p haft-drivers --bench http` sends requests to a local server over reused
+//! connections, in turns through the bare client and through the driver, and prints times and,
+//! because machines differ, ratios of the same run. It records nothing; the bench `call` measures
+//! that.
 //!
-//! The bare client is set up like the driver's own, has the same deadline, and takes no larger body.
+//! The bare client has the driver's settings, the same timeout and the same body limit.
 
 #![allow(
     clippy::expect_used,
@@ -29,23 +30,23 @@ use haft_sandbox::AddressGuard;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-/// The allocator is that of the binary.
+/// The binary's own allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long a request may take, and how large its answer may be.
+/// Timeout of a request, and most bytes of its response.
 const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_BYTES: usize = 5 * 1024 * 1024;
 
-/// How many requests a round has, and how many rounds each way gets. Rounds are short, so that what
-/// else the machine does falls on both.
+/// Requests per round, and rounds per client. Rounds are short, so that other load on the machine
+/// affects both.
 const REQUESTS: usize = 50;
 const ROUNDS: usize = 600;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n\
                       {\"id\":\"o-1\",\"state\":\"done\"}";
 
-/// How many connections were taken.
+/// How many connections the server accepted.
 static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
 
 fn main() {
@@ -55,7 +56,7 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
-    // Calls are tasks, as they are where drivers are used.
+    // Calls are tasks, as they are in the host.
     let compared = runtime.spawn(async move {
         compare("read", Method::GET, &host).await;
         compare("write", Method::POST, &host).await;
@@ -63,7 +64,7 @@ fn main() {
     runtime.block_on(compared).expect("both");
 }
 
-/// A server that answers every request of a connection at once. Only the address of it is given back.
+/// Starts a server that answers every request of a connection at once, and returns its address.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let host = listener.local_addr().expect("an address").to_string();
@@ -76,7 +77,7 @@ fn serve() -> String {
     host
 }
 
-/// Reads one request, whose body ends with its only brace of that kind, and answers it.
+/// Reads one request, whose body ends with its only closing brace, and answers it.
 fn answer(mut stream: &TcpStream) -> Option<()> {
     let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
     loop {
@@ -92,7 +93,7 @@ fn answer(mut stream: &TcpStream) -> Option<()> {
     }
 }
 
-/// The driver, one call of it, and the permit for that.
+/// The driver, one call, and its permit.
 struct Call {
     driver: Http,
     plan: Plan,
@@ -138,14 +139,14 @@ impl Call {
     }
 }
 
-/// The client that the driver is made of, as it sets it up.
+/// The bare client, with the driver's settings.
 fn bare() -> Client {
     let follow_nothing = reqwest::redirect::Policy::none();
     let builder = Client::builder().no_proxy().redirect(follow_nothing).referer(false);
     builder.retry(reqwest::retry::never()).user_agent("haft").build().expect("a client")
 }
 
-/// The same request by the bare client.
+/// Sends the same request through the bare client.
 async fn plain(client: &Client, method: &Method, host: &str) {
     let url = format!("http://{host}/orders/o-1?n=7");
     let mut request = client.request(method.clone(), url).timeout(PATIENCE);
@@ -192,7 +193,7 @@ async fn compare(what: &str, method: Method, host: &str) {
     );
 }
 
-/// The median of a round, in microseconds a request.
+/// The median of all rounds, in microseconds per request.
 fn median(mut rounds: Vec<Duration>) -> f64 {
     rounds.sort();
     let middle = rounds.get(rounds.len() / 2).copied().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What a call of a driver of kind mcp costs beside the library that carries it.
+//! Benchmark of the mcp driver: its overhead over the bare MCP client library.
 //!
-//! `cargo bench -p haft-drivers --bench mcp` calls the same server, confined in the same way, through
-//! the driver and through a bare client, in turns, and prints how many calls a second each makes and
-//! the ratio of the two. Both have a deadline.
+//! `cargo bench -p haft-drivers --bench mcp` calls the same server, confined in the same way, in
+//! turns through the driver and through a bare client, and prints the calls per second of each and
+//! their ratio. Both have a timeout.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -24,16 +24,16 @@ use rmcp::model::CallToolRequestParams;
 use rmcp::service::{RunningService, ServiceExt as _};
 use serde_json::json;
 
-/// The allocator is that of the binary.
+/// The binary's own allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_haft-test-mcp");
 
-/// How long a call may take.
+/// Timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many calls a round has, and how many rounds each way gets.
+/// Calls per round, and rounds per client.
 const CALLS: usize = 2_000;
 const ROUNDS: usize = 7;
 
@@ -48,7 +48,7 @@ fn main() {
     });
 }
 
-/// The driver, and what a call needs.
+/// The driver, and the parts of a call.
 struct Ours {
     mcp: Mcp,
     plan: Plan,
@@ -92,7 +92,7 @@ fn walls() -> Walls {
     Walls::By(Launcher::at(SERVER))
 }
 
-/// The library alone, over the same kind of process.
+/// The bare client library, over the same kind of process.
 async fn theirs() -> Arc<RunningService<RoleClient, ()>> {
     let folder = Folder::new();
     let shown = |path: &Path| MountedPath { path: path.to_owned(), access: Access::Read };
@@ -105,7 +105,7 @@ async fn theirs() -> Arc<RunningService<RoleClient, ()>> {
     let mut running = confined.start(&walls()).unwrap();
     let ends = (std::mem::take(&mut running.stdout), running.stdin.take().unwrap());
     let service = ().serve(ends).await.unwrap();
-    // It goes on until the benchmark ends.
+    // The process runs until the benchmark ends.
     std::mem::forget((running, folder));
     Arc::new(service)
 }

@@ -1,10 +1,10 @@
-//! Commands that a manifest writes as one text: split into words, without a shell to read them.
+//! Argv splitting: splits a command that a manifest writes as one text, without a shell.
 
-/// What only a shell would understand.
+/// Shell operators; a command that uses one is refused.
 const OPERATORS: [char; 9] = ['|', '&', ';', '<', '>', '(', ')', '`', '\n'];
 
-/// The words of a command. `~` and `$NAME` stand for what `known` says, and what they stand for is
-/// never split again.
+/// Splits a command into words. `~` and `$NAME` expand through `known`, and an expansion is never
+/// split again.
 pub(crate) fn split(
     text: &str,
     known: impl Fn(&str) -> Option<String>,
@@ -47,7 +47,7 @@ pub(crate) fn split(
     Ok(words)
 }
 
-/// The name after a `$`, with or without braces.
+/// Reads the variable name after a `$`, with or without braces.
 fn name(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<String, String> {
     let braced = letters.next_if_eq(&'{').is_some();
     let mut name = String::new();

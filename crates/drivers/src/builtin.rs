@@ -1,4 +1,4 @@
-//! The builtin tools: functions of this program, one file each.
+//! Builtin driver: tools that are functions of this program, one file each.
 
 mod fetch;
 mod folder;
@@ -30,8 +30,8 @@ pub(crate) use place::WorkspacePath;
 pub(crate) use refusal::PathRefusal;
 pub(crate) use root::Root;
 
-/// The driver of the builtin tools. Its files are those of one workspace, and its addresses those
-/// that the guard leaves open.
+/// The driver of the builtin tools: its files are those of one workspace, its addresses those that
+/// the guard allows.
 #[derive(Debug)]
 pub struct Builtin {
     root: Root,
@@ -40,7 +40,7 @@ pub struct Builtin {
     lookup: DnsLookup,
 }
 
-/// The tools, by the names that contracts call them.
+/// The builtin tools, by the names that contracts use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BuiltinTool {
     FsList,
@@ -54,29 +54,28 @@ enum BuiltinTool {
 const NAMES: &[&str] = &["fs.list", "fs.read", "fs.write", "http.fetch", "text.search", "time.now"];
 
 impl Builtin {
-    /// The builtin tools over a workspace's folder. The clock is asked by `time.now` alone.
+    /// Builds the builtin tools over a workspace folder. Only `time.now` reads the clock.
     pub fn new(root: PathBuf, guard: AddressGuard, clock: fn() -> Timestamp) -> Builtin {
         Builtin { root: Root::new(root), guard, clock, lookup: look_up }
     }
 
-    /// The same tools, with names looked up in another way than the system does. What comes out is
-    /// checked all the same.
+    /// Replaces the DNS lookup of the system. The guard still checks the resolved addresses.
     pub fn looking_up(self, lookup: fn(&str, u16) -> io::Result<Vec<SocketAddr>>) -> Builtin {
         Builtin { lookup, ..self }
     }
 
-    /// The same tools for a person whose environment this is: what governs their home is not written.
+    /// Sets the user's environment, so that no tool writes the files that govern their home.
     pub fn at_home(self, variable: fn(&str) -> Option<String>) -> Builtin {
         Builtin { root: self.root.at_home(variable), ..self }
     }
 
-    /// The same tools where hooks and drivers execute files of the workspace and Haft keeps files of its
-    /// own there: neither is written.
+    /// Protects the files that hooks and drivers execute and the files that Haft keeps: no tool
+    /// writes them.
     pub fn protecting(self, place: &crate::WorkingFolder) -> Builtin {
         Builtin { root: self.root.protecting(place.programs.clone(), place.hidden.clone()), ..self }
     }
 
-    /// The ids of the tools it carries out.
+    /// The ids of the tools that this driver implements.
     pub fn tools() -> &'static [&'static str] {
         NAMES
     }
@@ -166,12 +165,12 @@ impl Driver for Builtin {
     }
 }
 
-/// A text of the input. Contracts require it; an input that was never held to one may lack it.
+/// A text field of the input. Contracts require it; an input that was not validated may lack it.
 fn text<'a>(input: &'a Value, name: &str) -> Result<&'a str, Stop> {
     input.get(name).and_then(Value::as_str).ok_or_else(|| wrong(name, "is not a text"))
 }
 
-/// A whole number of the input, within bounds, or what stands in for it.
+/// A whole number of the input within bounds, or its default.
 fn number(
     input: &Value,
     name: &str,
@@ -185,7 +184,7 @@ fn number(
     })
 }
 
-/// A value that cannot be right.
+/// The refusal of an input field with an invalid value.
 fn wrong(name: &str, why: &str) -> Stop {
     Stop::new(Code::InputValue, format!("`{name}` {why}")).at(format!("/{name}"))
 }

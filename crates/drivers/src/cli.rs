@@ -1,8 +1,8 @@
-//! Drivers of kind cli (AIP-29): a process for each call, started without a shell and confined.
+//! CLI driver (AIP-29): runs one confined process per call, without a shell.
 //!
-//! A call that may change something counts as submitted right before its process is started. What
-//! became of it is known only where the program ends well, or ends with a code that the driver
-//! vouches for; everything else leaves its effect unknown.
+//! A call that may change something counts as submitted right before its process starts. Its
+//! outcome is known only if the program exits with success, or with a code that the driver vouches
+//! for; every other exit leaves the effect unknown.
 
 mod answer;
 mod command;
@@ -29,10 +29,10 @@ use line::ProgramCommand;
 use manifest::CliManifest;
 use run::Run;
 
-/// Reads a YAML document that a program printed.
+/// Parses a YAML document that a program printed.
 pub(crate) type ReadYaml = fn(&str) -> Result<Value, String>;
 
-/// A driver of kind cli. Its manifest is read when it is first asked.
+/// A driver of kind cli. It parses its manifest on first use.
 pub struct Cli {
     manifest: LazyLock<CliManifest, Box<dyn FnOnce() -> CliManifest + Send>>,
     place: WorkingFolder,
@@ -40,7 +40,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// A driver over a manifest, whose programs run in a place.
+    /// Builds a driver over a manifest, whose programs run in a working folder.
     pub fn new(
         declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
         place: WorkingFolder,
@@ -50,12 +50,12 @@ impl Cli {
         Cli { manifest: LazyLock::new(read), place, yaml: None }
     }
 
-    /// The same driver, which also understands programs that print YAML.
+    /// Adds a YAML parser, for programs that print YAML.
     pub fn reading_yaml(self, yaml: fn(&str) -> Result<Value, String>) -> Cli {
         Cli { yaml: Some(yaml), ..self }
     }
 
-    /// What a call runs, if it may be run and its input can be written into a command line.
+    /// The command of a call, if it may run and its input fits into a command line.
     fn prepare(&self, plan: &Plan) -> Result<(&Command, ProgramCommand), Stop> {
         let command = self.manifest.command(plan)?;
         command.can_be_read(self.yaml)?;

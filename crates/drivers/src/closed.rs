@@ -1,7 +1,7 @@
-//! Files that rules close to a confined program: paths that are denied, and programs that are.
+//! Denied files of a confined program: hides the paths and programs that the policy denies.
 //!
-//! What a program starts cannot be seen beforehand, so the file of a denied program is hidden from it and
-//! starting it fails at the moment of use.
+//! Which programs a program starts is unknown beforehand, so the file of a denied program is hidden
+//! and its start fails at the moment of use.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,14 +14,14 @@ use haft_sandbox::{ConfinedProgram, PROGRAMS};
 
 use crate::WorkingFolder;
 
-/// How many files are looked at in search of denied programs.
+/// Most files that are searched for denied programs.
 const MOST_FILES: usize = 20_000;
 
-/// How many names a file may have that is one program; one with more is many programs in one, and is
-/// not hidden because of one of them.
+/// Most names of one program. A file with more is a multi-call binary, and one denied name does not
+/// hide it.
 const MOST_NAMES: usize = 16;
 
-/// Hides what rules close from a program, its own file excepted: that one was judged.
+/// Hides what the policy denies from a program, except its own file, which was authorized.
 pub(crate) fn hide(
     confined: &mut ConfinedProgram,
     guard: &TargetGuard,
@@ -30,7 +30,7 @@ pub(crate) fn hide(
 ) {
     let paths = guard.closed_paths().into_iter().map(|path| root.join(path));
     let paths: Vec<PathBuf> = paths.collect();
-    // What does not exist cannot be hidden, and creating it is a violation.
+    // A path that does not exist cannot be hidden, and creating it is a violation.
     confined.denied.extend(paths.iter().cloned());
     confined.hidden.extend(paths);
     let programs = guard.closed_programs();
@@ -44,7 +44,8 @@ pub(crate) fn hide(
     confined.hidden.extend(files);
 }
 
-/// What rules close, for keeping processes apart to which they close different things.
+/// The denied paths and programs as a pool key, so that differently confined calls share no
+/// process.
 pub(crate) fn described(guard: &TargetGuard) -> String {
     match guard.is_empty() {
         true => String::new(),
@@ -52,12 +53,12 @@ pub(crate) fn described(guard: &TargetGuard) -> String {
     }
 }
 
-/// A search for the files of programs.
+/// A search for the files of denied programs.
 struct Search<'a> {
     root: &'a Path,
     programs: &'a [Glob],
     found: BTreeSet<PathBuf>,
-    /// How many more files are looked at.
+    /// How many more files may be searched.
     left: usize,
 }
 
@@ -79,7 +80,7 @@ impl Search<'_> {
         self.found
     }
 
-    /// Looks at the files of a folder, and gives the folders in it.
+    /// Searches the files of a folder, and returns its subfolders.
     fn look_in(&mut self, folder: &Path) -> Vec<PathBuf> {
         let mut folders = Vec::new();
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -115,7 +116,8 @@ impl Search<'_> {
     }
 }
 
-/// Whether a file is many programs by as many links beside this one.
+/// Whether a file is a multi-call binary: more than `MOST_NAMES` symlinks beside this one lead to
+/// it.
 fn is_many(link: &Path, real: &Path) -> bool {
     let beside = link.parent().and_then(|folder| fs::read_dir(folder).ok());
     let links = beside.into_iter().flatten().flatten().map(|entry| entry.path());

@@ -1,26 +1,26 @@
-//! A driver as its manifest declares it, for the kind that carries it out.
+//! Declared driver: the manifest of a driver, and the contract that each entry serves.
 
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// What a manifest says, and which of its entries serves which contract.
+/// A manifest, and which of its entries serves which contract.
 #[derive(Clone, Debug)]
 pub struct DeclaredEntries {
-    /// Everything that the DRIVER.md says.
+    /// The whole parsed manifest of the DRIVER.md.
     pub manifest: Value,
-    /// Contracts, each with the place of its entry under `implements`.
+    /// Each contract, with the index of its entry under `implements`.
     pub serves: Vec<(ToolKey, usize)>,
 }
 
 impl DeclaredEntries {
-    /// What the driver is called.
+    /// The driver's id.
     pub(crate) fn id(&self) -> &str {
         self.manifest.get("id").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The `metadata.<kind>` of the entry that serves a plan's contract.
+    /// Reads `metadata.<kind>` of the entry that serves a plan's contract.
     pub(crate) fn entry<T: DeserializeOwned>(&self, plan: &Plan, kind: &str) -> Result<T, Stop> {
         let served = self.serves.iter().find(|(tool, _)| *tool == plan.tool);
         let (_, index) = served.ok_or_else(|| {
@@ -30,7 +30,7 @@ impl DeclaredEntries {
         self.part(&format!("/implements/{index}/metadata/{kind}"))
     }
 
-    /// One part of the manifest; nothing where it says nothing.
+    /// Reads one part of the manifest; an absent part reads as an empty object.
     pub(crate) fn part<T: DeserializeOwned>(&self, pointer: &str) -> Result<T, Stop> {
         let found = self.manifest.pointer(pointer).cloned();
         let value = found.unwrap_or_else(|| Value::Object(Map::new()));
@@ -42,13 +42,13 @@ impl DeclaredEntries {
     }
 }
 
-/// The name under which an answer stands in the output, which has to be an object.
+/// The field under which the output, which must be an object, holds the answer.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Wrap(Option<String>);
 
 impl Wrap {
-    /// An answer as the output has it.
+    /// Wraps an answer for the output.
     pub(crate) fn around(&self, answer: Value) -> Value {
         match &self.0 {
             Some(name) => Value::Object(Map::from_iter([(name.clone(), answer)])),
@@ -57,7 +57,7 @@ impl Wrap {
     }
 }
 
-/// The refusal of what is read and not acted on.
+/// The refusal of a manifest field that this version does not support.
 pub(crate) fn unsupported(driver: &str, what: &str) -> Stop {
     let message = format!("driver `{driver}` uses {what}, which this version cannot run");
     Stop::new(Code::SetupRequired, message).help("leave it out, or write the driver in Rust")

@@ -1,4 +1,4 @@
-//! A document from an address that a person typed.
+//! Download: fetches a document from a URL that a person typed.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use haft_sandbox::AddressGuard;
 
 use crate::web;
 
-/// How long it may take in all.
+/// Timeout of the whole download.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Fetches what lies at an address, at most so many bytes of it.
+/// Fetches at most `most` bytes from a URL.
 ///
-/// Whoever types an address of their own network means it, so that is open; where an answer points
-/// elsewhere, only public addresses are.
+/// A person who types an address of their own network means it, so that address is open; redirects
+/// lead to public addresses only.
 pub async fn download(url: &str, most: usize) -> Result<Vec<u8>, Stop> {
     match tokio::time::timeout(LONGEST, fetched(url, most)).await {
         Ok(ended) => ended,

@@ -1,8 +1,8 @@
-//! Exact numbers of answers: JSON of backends, read without losing digits that a double does not keep.
+//! Exact numbers: parses the JSON of backends without losing digits that a double does not hold.
 //!
-//! A value has no room for such digits, so the text is changed before it is read: each number that a
-//! value would round becomes a marked string, which survives extracting and wrapping. Settling the output
-//! turns the marks into numbers again, with their digits beside the value.
+//! `Value` has no room for such digits, so the text is rewritten before it is parsed: each number
+//! that would be rounded becomes a marked string, which survives extraction and wrapping. `settled`
+//! turns the marks of an output back into numbers and keeps the digits beside the value.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -12,20 +12,23 @@ use haft_driver::{ExactNumber, Output};
 use haft_model::{JsonFlaw, JsonScope, is_exact_number};
 use serde_json::{Number, Value};
 
-/// What marks a number. No backend knows it, so none can make a string look like one.
+/// Random prefix of a marked number. No backend knows it, so none can forge one.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let part = || RandomState::new().build_hasher().finish();
     format!("number-{:016x}{:016x}:", part(), part())
 });
 
-/// Reads a JSON text; numbers that a value would round are marked.
+/// Parses JSON; numbers that would be rounded are marked.
 pub(crate) fn read(text: &[u8]) -> serde_json::Result<Value> {
     serde_json::from_slice(&marked(text, &[]))
 }
 
-/// A JSON text in which the numbers below some keys, one inside the other, are marked where a value
-/// would round them. What is not JSON stays as little JSON as it was.
+/// Marks the numbers that would be rounded below a path of keys. Text that is not JSON stays
+/// invalid.
 pub(crate) fn marked<'t>(text: &'t [u8], below: &[&str]) -> Cow<'t, [u8]> {
+    if !may_round(text) {
+        return Cow::Borrowed(text);
+    }
     let scope = if below.is_empty() { JsonScope::Whole } else { JsonScope::Below(&[below]) };
     match JsonFlaw::within(text, scope) {
         None => Cow::Borrowed(text),
@@ -33,7 +36,25 @@ pub(crate) fn marked<'t>(text: &'t [u8], below: &[&str]) -> Cow<'t, [u8]> {
     }
 }
 
-/// An output whose marks are numbers again, with their digits.
+/// Whether a text may hold a number that a double rounds: only one of more than 15 digits or with an
+/// exponent is. Most results hold none, and are spared the whole scan.
+fn may_round(text: &[u8]) -> bool {
+    let mut digits = 0;
+    for byte in text {
+        match byte {
+            b'0'..=b'9' => digits += 1,
+            b'e' | b'E' if digits > 0 => return true,
+            b'.' => {}
+            _ => digits = 0,
+        }
+        if digits > 15 {
+            return true;
+        }
+    }
+    false
+}
+
+/// Turns the marks of an output back into numbers, and lists their digits.
 pub(crate) fn settled(mut output: Output) -> Output {
     let mut pointer = String::new();
     if let Some(value) = &mut output.structured {
@@ -42,13 +63,13 @@ pub(crate) fn settled(mut output: Output) -> Output {
     output
 }
 
-/// A value without marks, for whoever has no use for more digits.
+/// Turns marks into rounded numbers and drops the extra digits.
 pub(crate) fn rounded(mut value: Value) -> Value {
     settle(&mut value, &mut String::new(), &mut Vec::new());
     value
 }
 
-/// The digits of a number that is marked.
+/// The digits of a marked number.
 pub(crate) fn digits(text: &str) -> Option<&str> {
     text.strip_prefix(MARK.as_str())
 }
@@ -59,7 +80,7 @@ fn settle(value: &mut Value, pointer: &mut String, found: &mut Vec<ExactNumber>)
         Value::String(text) => {
             let Some(digits) = digits(text).map(str::to_owned) else { return };
             let double = digits.parse().ok().and_then(Number::from_f64);
-            // What no double is near to stays a text.
+            // A number that no double approximates stays a text.
             *value = double.map_or_else(|| Value::String(digits.clone()), Value::Number);
             found.push(ExactNumber { pointer: pointer.clone(), digits });
         }
@@ -82,10 +103,10 @@ fn settle(value: &mut Value, pointer: &mut String, found: &mut Vec<ExactNumber>)
     }
 }
 
-/// Where in a JSON text something stands.
+/// A position in a JSON text.
 #[derive(Default)]
 struct JsonPosition<'t> {
-    /// The containers around it: for an object its current key, for an array nothing.
+    /// The enclosing containers: the current key of an object, `None` for an array.
     around: Vec<Option<&'t [u8]>>,
     /// Whether the next string of the innermost object is a key.
     key_next: bool,
@@ -151,7 +172,7 @@ fn with_marks(text: &[u8], below: &[&str]) -> Vec<u8> {
     marked
 }
 
-/// The length of a string with its quotes.
+/// The length of a string with its quotes, in bytes.
 fn string_length(text: &[u8]) -> usize {
     let mut escaped = false;
     let end = text.iter().skip(1).position(|byte| match byte {
@@ -173,15 +194,15 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_part(byte)).count()
 }
 
-/// Whether a value keeps a number, or the text is none.
+/// Whether a `Value` keeps all digits of a number, or the text is not a number.
 fn is_kept(number: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(number) else { return true };
     let whole = text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
-    // What is no number is left to the parser, which says so.
+    // Text that is not a number is left to the parser, which reports it.
     whole || is_exact_number(number) || !is_number(text)
 }
 
-/// Whether a text is a number of JSON, however large.
+/// Whether a text is a JSON number, however large.
 fn is_number(text: &str) -> bool {
     let plain = text.strip_prefix('-').unwrap_or(text);
     let (mantissa, exponent) = plain.split_at(plain.find(['e', 'E']).unwrap_or(plain.len()));

@@ -1,4 +1,4 @@
-//! Why a call ends without a result, in the words that every driver here uses.
+//! Failures that the drivers share: the error and effect state of a call without a result.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use haft_model::{Code, EffectState, Stop};
 use haft_sandbox::{Intrusion, StartRefusal};
 use serde_json::{Value, json};
 
-/// A failure before anything happened.
+/// A failure before anything was submitted.
 pub(crate) fn unsent(stop: Stop) -> Failure {
     Failure::new(stop, EffectState::NotSubmitted)
 }
 
-/// A failure of something that only looks.
+/// A failure of a read, which has no effect.
 pub(crate) fn unread(stop: Stop) -> Failure {
     Failure::new(stop, EffectState::None)
 }
@@ -21,26 +21,26 @@ pub(crate) fn called_off() -> Stop {
     running(Code::CanceledCaller, "it was called off")
 }
 
-/// Why a program was ended that took too much, as part of a sentence.
+/// Reason for a program that exceeded its memory limit, as part of a sentence.
 pub(crate) const OUT_OF_MEMORY: &str = "its processes together took more memory than they may";
 
-/// Time ran out after the request was sent, or the program or function was begun. Of something that only
-/// looks, nothing can have changed.
+/// Timeout after the request was sent, or after the program or function began. For a read, nothing
+/// can have changed.
 pub(crate) fn late_after_sending(what: impl Into<String>) -> Stop {
     running(Code::TimeoutUnknownCommit, what)
 }
 
-/// Time ran out before anything was sent.
+/// Timeout before anything was sent.
 pub(crate) fn late() -> Stop {
     running(Code::TimeoutBeforeSubmit, "time ran out")
 }
 
-/// Why a running tool ends without a result.
+/// The error of a tool that failed while running.
 pub(crate) fn running(code: Code, message: impl Into<String>) -> Stop {
     while_running(Stop::new(code, message))
 }
 
-/// A refusal that preflight would have given, met while running.
+/// Marks a preflight refusal that occurs while running.
 pub(crate) fn while_running(mut stop: Stop) -> Stop {
     match &mut stop.cause {
         Value::Object(cause) => {
@@ -51,16 +51,16 @@ pub(crate) fn while_running(mut stop: Stop) -> Stop {
     }
 }
 
-/// How much of a program's complaint is repeated.
+/// Most characters of a program's stderr that a message repeats.
 const LONGEST_COMPLAINT: usize = 200;
 
-/// The last thing that a program said to people, as part of a sentence.
+/// The last line of stderr, as part of a sentence.
 pub(crate) fn complaint(stderr: &[u8]) -> String {
     let short = last_words(stderr);
     if short.is_empty() { short } else { format!(": {short}") }
 }
 
-/// The last line that says something, as far as it can be shown.
+/// The last line that is not blank, without control characters.
 pub(crate) fn last_words(said: &[u8]) -> String {
     let text = String::from_utf8_lossy(said);
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
@@ -68,7 +68,7 @@ pub(crate) fn last_words(said: &[u8]) -> String {
     plain.into_iter().flatten().take(LONGEST_COMPLAINT).collect()
 }
 
-/// Does work on a thread that may wait for the disk. It is never left behind: who asks, waits.
+/// Runs blocking work on a thread of its own and waits for it, so that no work is left behind.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Stop> {
@@ -87,12 +87,12 @@ pub(crate) fn not_started(refused: &StartRefusal) -> Stop {
     }
 }
 
-/// The refusal of what a program made that governs; none where it made nothing.
+/// The refusal for files that a program made and that govern; `None` if it made none.
 pub(crate) fn intruded(intrusions: &[Intrusion], root: &Path) -> Option<Stop> {
     Some(while_running(violation(haft_sandbox::violation(intrusions, root)?)))
 }
 
-/// The refusal of a program that writes what governs, in the words of the sandbox.
+/// The refusal of a program that writes files that govern, in the sandbox's words.
 pub(crate) fn violation(words: String) -> Stop {
     Stop::new(Code::SandboxViolation, words).help(
         "rules are changed by people; a tool that may change the configuration of git declares \

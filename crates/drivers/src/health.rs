@@ -1,7 +1,7 @@
-//! One look at a backend, as its driver declares it: whether it can be used now.
+//! Health check: probes a backend once, as its driver declares, and reports whether it is usable.
 //!
-//! When to look, and what follows from it, is for others to say. A look changes nothing: what it
-//! starts may read what its driver reads and reach whom its driver reaches, and write nowhere.
+//! The caller decides when to probe and what follows. A probe changes nothing: it reads what its
+//! driver reads, reaches the hosts that its driver reaches, and writes nowhere.
 
 use std::collections::BTreeSet;
 use std::future::pending;
@@ -22,35 +22,35 @@ use crate::sandbox_opening::{SandboxOpening, looking};
 use crate::web::{ConnectRoute, Outgoing, Sending, SubmissionPoint, look_up};
 use crate::{DeclaredEntries, WorkingFolder};
 
-/// How long a look may take, and how long it holds, where the driver says nothing.
+/// Default timeout of a probe, and how long its result is valid.
 const PATIENCE_MS: u64 = 5000;
 const HOLDS: &str = "PT5M";
 
-/// What a look at a backend showed.
+/// The result of a health check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkup {
-    /// When somebody looked.
+    /// When the probe ran.
     pub at: Timestamp,
-    /// How long that holds.
+    /// When the result expires.
     pub until: Timestamp,
-    /// Why the backend cannot be used, if it cannot.
+    /// Why the backend is unusable; `None` if it is usable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
 impl Checkup {
-    /// Whether the backend can be used.
+    /// Whether the backend is usable.
     pub fn ok(&self) -> bool {
         self.why.is_none()
     }
 
-    /// Whether it still holds.
+    /// Whether the result is still valid.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         now < self.until
     }
 }
 
-/// `health_check`.
+/// `health_check` of a manifest.
 #[derive(Deserialize)]
 struct HealthCheckText {
     method: Looking,
@@ -77,8 +77,8 @@ struct ProbeRequest {
     expect_status: Option<u16>,
 }
 
-/// Looks at the backend of a driver; nothing where the driver does not say how. Whoever drops it ends
-/// everything that it started.
+/// Probes the backend of a driver; `None` if the driver declares no health check. Dropping the
+/// future ends every process that it started.
 pub async fn probe(
     declared: &DeclaredEntries,
     place: &WorkingFolder,
@@ -127,10 +127,10 @@ async fn looked(
     tokio::time::timeout(patience + GRACE, looking).await.unwrap_or_else(|_| Err(late()))
 }
 
-/// What a program may take longer than its time to be gone.
+/// How long a program may take to exit after its timeout.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The hosts that a driver reaches.
+/// The hosts on the driver's egress allowlist.
 fn egress(manifest: &Value) -> BTreeSet<String> {
     let of = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_array);
     let listed = of("/sandbox/network/egress").or_else(|| of("/network/egress"));
@@ -138,7 +138,7 @@ fn egress(manifest: &Value) -> BTreeSet<String> {
     hosts.map(str::to_ascii_lowercase).collect()
 }
 
-/// What a look may open: all that the driver reads and reaches, and nothing to write.
+/// The sandbox profile of a probe: it reads and reaches what the driver does, and writes nothing.
 fn opening(
     declared: &DeclaredEntries,
     place: &WorkingFolder,
@@ -148,7 +148,7 @@ fn opening(
     SandboxOpening::within(&declared.manifest, &effects, place).map_err(|stop| stop.message)
 }
 
-/// Runs a command, which no shell reads.
+/// Runs a command without a shell.
 async fn ran(
     cmd: &str,
     opening: &SandboxOpening,
@@ -166,14 +166,14 @@ async fn ran(
     ended.map(|ended| ended.end).map_err(|refused| refused.to_string())
 }
 
-/// Requests to the hosts of a driver.
+/// HTTP probes to the hosts of a driver.
 struct Web<'a> {
     egress: BTreeSet<String>,
     place: &'a WorkingFolder,
 }
 
 impl Web<'_> {
-    /// Whether anybody answers where the driver leads, whatever they say.
+    /// Whether the driver's host answers at all, whatever the status.
     async fn ping(&self, manifest: &Value) -> Result<(), String> {
         let base = ["/base_url", "/server/url"].iter().find_map(|field| manifest.pointer(field));
         let base = base.and_then(Value::as_str);
@@ -192,7 +192,7 @@ impl Web<'_> {
         if expected { Ok(()) } else { Err(format!("`{}` answered {status}", request.url)) }
     }
 
-    /// The status of the answer to one request, over a connection of its own.
+    /// The status of one request, over a connection of its own.
     async fn asked(&self, method: Method, url: &str) -> Result<u16, String> {
         let listed: Vec<String> = self.egress.iter().cloned().collect();
         let guard = egress_allowlist::opened(self.place.guard.clone(), &listed, url);

@@ -1,4 +1,4 @@
-//! Hooks that a workspace names: programs and addresses that are asked about calls.
+//! Workspace hooks: programs and webhooks that the workspace asks about calls.
 
 mod http;
 mod program;
@@ -15,34 +15,34 @@ use haft_model::{HookPoint, Plan, Says};
 pub use http::HttpHook;
 pub use program::ProgramHook;
 
-/// What our own deadline may take to be heard of, before whoever waits gives up.
+/// How much longer the runtime waits than the hook's timeout, so that ours is reported.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// Whether a hook is about a call.
+/// Decides whether a hook concerns a call.
 pub type Concern = Arc<dyn Fn(&Plan) -> bool + Send + Sync>;
 
-/// Where a hook stands, and what its word is worth.
+/// The settings of a hook: when it is asked, and what its answer counts for.
 #[derive(Clone)]
 pub struct Post {
-    /// What it is called in records.
+    /// Its name in records.
     pub name: String,
-    /// When it is asked.
+    /// The point of the pipeline at which it is asked.
     pub point: HookPoint,
-    /// About which calls.
+    /// The calls that it is asked about.
     pub concerns: Concern,
-    /// How long it may take.
+    /// Timeout of one question.
     pub timeout: Duration,
-    /// Whether its yes counts; its no always does.
+    /// Whether its `allow` counts; its `deny` always does.
     pub may_allow: bool,
 }
 
 impl Post {
-    /// How long the runtime waits: we are the ones who say that time ran out.
+    /// How long the runtime waits; the hook itself reports the timeout earlier.
     fn patience(&self) -> Duration {
         self.timeout + GRACE
     }
 
-    /// What an answer is worth. A yes of somebody who may not give one is no opinion, and says so.
+    /// Weighs an answer. An `allow` without `may_allow` becomes no opinion, with a note.
     fn weighed(&self, answer: HookAnswer) -> HookAnswer {
         let opinion = answer.opinion.map(|(says, reason)| match says {
             Says::Allow if !self.may_allow => {
@@ -58,7 +58,7 @@ impl Post {
     }
 }
 
-/// Writes the part of the port that a post answers for.
+/// Implements the part of the `Hook` port that the settings answer.
 macro_rules! posted {
     () => {
         fn name(&self) -> &str {
@@ -77,7 +77,7 @@ macro_rules! posted {
             self.post.may_allow
         }
 
-        /// What the workspace wants to be heard has to be heard.
+        /// A call whose result a workspace hook could not judge counts as failed.
         fn required(&self) -> bool {
             true
         }

@@ -1,7 +1,7 @@
-//! Drivers of kind http (AIP-31): a request for each call, as their manifests describe it.
+//! HTTP driver (AIP-31): sends one request per call, as the manifest describes it.
 //!
-//! A request that may change something counts as submitted from the moment its connection stands:
-//! what fails before was not sent, and what fails after is told apart by the answer alone.
+//! A write counts as submitted once its connection is established: a failure before that means that
+//! nothing was sent, and after it only the response tells whether the effect was committed.
 
 mod answer;
 mod beyond;
@@ -45,8 +45,8 @@ use operation::Operation;
 use request::{Draft, PageRequest, RequestInput};
 use secrets::Secrets;
 
-/// A driver of kind http. Its manifest is read when it is first asked, and its addresses are those
-/// that the guard and the manifest leave open.
+/// A driver of kind http. It reads its manifest on first use, and reaches the addresses that the
+/// guard and the egress allowlist both leave open.
 pub struct Http {
     manifest: LazyLock<HttpManifest, Box<dyn FnOnce() -> HttpManifest + Send>>,
     clock: fn() -> Timestamp,
@@ -57,7 +57,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// A driver over a manifest. The clock is asked how long a date to wait for is away.
+    /// Builds a driver over a manifest. The clock resolves a `Retry-After` date to a delay.
     pub fn new(
         declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
         guard: AddressGuard,
@@ -75,18 +75,17 @@ impl Http {
         }
     }
 
-    /// The same driver, whose requests may carry files of a workspace.
+    /// Lets requests upload files of a workspace.
     pub fn with_files_of(self, root: PathBuf) -> Http {
         Http { files: Some(Root::new(root)), ..self }
     }
 
-    /// The same driver, with names looked up in another way than the system does. What comes out is
-    /// checked all the same.
+    /// Replaces the system's DNS lookup. The address guard checks the addresses all the same.
     pub fn looking_up(self, lookup: fn(&str, u16) -> io::Result<Vec<SocketAddr>>) -> Http {
         Http { lookup, ..self }
     }
 
-    /// What a call asks for, if it may be asked for.
+    /// The operation of a call; refuses a host off the egress allowlist, and pagination of a write.
     fn operation(&self, plan: &Plan) -> Result<&Operation, Stop> {
         let operation = self.manifest.operation(plan)?;
         self.manifest.may_reach(plan)?;
@@ -98,7 +97,7 @@ impl Http {
         Ok(operation)
     }
 
-    /// Whether the input of a call can be written into its request. No secret is opened for that.
+    /// Renders the request of a call with stand-ins for its secrets, to validate the input.
     fn looked_at(&self, plan: &Plan) -> Result<Draft, Stop> {
         let operation = self.operation(plan)?;
         let (secrets, asked) = (&Secrets::StandIns, &PageRequest::default());
@@ -130,8 +129,7 @@ impl Driver for Http {
     }
 }
 
-/// Whether a request may change something: by its method, or because the contract does not rule it
-/// out.
+/// Whether a request is a write: by its method, or because the contract allows mutation.
 fn is_write(operation: &Operation, plan: &Plan) -> bool {
     operation.method != Method::GET || plan.effects.may_mutate()
 }

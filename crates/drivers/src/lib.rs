@@ -1,4 +1,4 @@
-//! What stands behind the ports: one module for each kind of driver.
+//! Driver implementations: one module for each kind of driver behind the ports.
 //!
 //! Owns how each kind carries a call out.
 //! Must never know the runtime; only the wiring names both. Start with [`Builtin`].

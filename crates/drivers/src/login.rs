@@ -1,7 +1,7 @@
-//! Logging in to what stands behind a driver: the ways there are, and the record that somebody has.
+//! Login to a driver's backend: the login flows, and the record of each login.
 //!
-//! A way gives a token, which goes into the vault, or leaves its state to the program that logged
-//! in. The record says who logged in where and when, and never holds a token.
+//! A flow yields a token, which goes into the vault, or leaves the login state to the program that
+//! logged in. The record says who logged in where and when, and never holds a token.
 
 mod block;
 mod callback;
@@ -21,54 +21,54 @@ pub use sign::{LoginSignal, Sign};
 use haft_model::{Code, Stop};
 use serde_json::json;
 
-/// What a person is told while a login is under way.
+/// A message to the person while a login is in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A page has to be opened.
+    /// The person opens a page.
     Open {
-        /// Its address.
+        /// URL of the page.
         url: String,
     },
-    /// A code has to be typed in at a page.
+    /// The person types a code in at a page.
     Code {
-        /// The page.
+        /// URL of the page.
         url: String,
-        /// The code.
+        /// The user code.
         code: String,
-        /// For how many seconds it is good.
+        /// Lifetime of the code in seconds.
         seconds: u64,
     },
-    /// A command has to be run by hand, because it wants a terminal of its own.
+    /// The person runs a command by hand, because it needs a terminal of its own.
     Run {
-        /// The command.
+        /// The command line.
         command: String,
     },
-    /// Somebody else is waited for.
+    /// The login waits for another party.
     Waiting {
-        /// What for.
+        /// What it waits for, as part of a sentence.
         what: String,
     },
 }
 
-/// Says a step to a person.
+/// Shows a step to the person.
 pub type Tell<'a> = &'a (dyn Fn(Step) + Send + Sync);
 
-/// Why a login came to nothing.
+/// Why a login failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// The server of the login, or the program, failed.
+    /// The authorization server or the program failed.
     Upstream,
-    /// The server says no.
+    /// The authorization server denied the login.
     Denied,
-    /// Nobody did their part in time.
+    /// The person did not finish in time.
     Expired,
-    /// What came back is not what was waited for.
+    /// The callback did not bring the expected answer.
     Callback,
-    /// Where one logs in cannot be found out.
+    /// The authorization server's endpoints could not be discovered.
     Discovery,
 }
 
-/// A login that came to nothing.
+/// The refusal for a failed login.
 pub(crate) fn failed(reason: Reason, words: impl Into<String>) -> Stop {
     let (code, name) = match reason {
         Reason::Upstream => (Code::DependencyUnavailable, "upstream_error"),

@@ -1,8 +1,9 @@
-//! Drivers of kind mcp (AIP-32): tools of a server that speaks the Model Context Protocol.
+//! MCP driver (AIP-32): calls the tools of a server that speaks the Model Context Protocol.
 //!
-//! A server is a program that is started confined and kept, or somebody elsewhere who is reached
-//! over HTTP. Its tools are called as their contracts say; what the server says of them loosens
-//! nothing. A call that may change something is on record before its first byte is sent.
+//! The server is a confined program over stdio, which stays in the connection pool, or a remote
+//! server over streamable HTTP. The contract governs each call: nothing that the server declares
+//! about its tools loosens it. The ledger records the submission of a write before its first byte
+//! is sent.
 
 mod answer;
 mod backend;
@@ -63,16 +64,16 @@ use program::Program;
 use reached::{Inside, ServerTarget};
 use recent::Recent;
 
-/// How much news waits for whoever is slow to hear it.
+/// Capacity of the change feed, in notifications; a slow subscriber loses the oldest.
 const MOST_NEWS: usize = 64;
 
-/// How long a server is kept that nobody calls.
+/// Idle timeout: the pool evicts a connection without calls after this time.
 const IDLE: Duration = Duration::from_secs(300);
 
 type SharedManifest = Box<dyn FnOnce() -> Manifest + Send>;
 
-/// A driver of kind mcp. Its manifest is read when it is first asked, its server is started when it
-/// is first called, and kept for the calls that may touch the same things.
+/// A driver of kind mcp. It reads its manifest on first use, connects on the first call, and pools
+/// the connection for calls with the same sandbox profile and credentials.
 pub struct Mcp {
     manifest: LazyLock<Manifest, SharedManifest>,
     place: WorkingFolder,
@@ -81,21 +82,21 @@ pub struct Mcp {
     known: ServerEra,
     inside: Recent<Inside>,
     kept: KeyedPool<Connection>,
-    /// What its servers tell of changes.
+    /// Change notifications of its servers.
     news: broadcast::Sender<BackendNews>,
-    /// Whoever listens to a resource, by its address.
+    /// Tasks that hold resource subscriptions, by resource URI.
     listening: Mutex<HashMap<String, AbortHandle>>,
 }
 
 struct Manifest {
     declared: DeclaredEntries,
     written: Result<McpManifestText, Stop>,
-    /// What serves each contract that was called.
+    /// Entries of the contracts that were called, parsed once each.
     entries: Mutex<HashMap<ToolKey, Arc<McpEntry>>>,
 }
 
 impl Mcp {
-    /// A driver over a manifest.
+    /// Builds a driver over a manifest, which is read lazily.
     pub fn new(
         declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
         place: WorkingFolder,
@@ -119,13 +120,12 @@ impl Mcp {
         }
     }
 
-    /// The same driver, with somebody who remembers what was accepted of the server's tools.
+    /// Sets the witness that pins the server's tools to the digests that were accepted.
     pub fn witnessed_by(self, witness: Witness) -> Mcp {
         Mcp { witness, ..self }
     }
 
-    /// The same driver, with names looked up in another way than the system does. What comes out is
-    /// checked all the same.
+    /// Replaces the system's DNS lookup. The address guard checks the addresses all the same.
     pub fn looking_up(self, lookup: fn(&str, u16) -> io::Result<Vec<SocketAddr>>) -> Mcp {
         Mcp { lookup, ..self }
     }
@@ -145,7 +145,7 @@ impl Mcp {
         Ok(entry)
     }
 
-    /// What serves a call, if the server may be reached for it.
+    /// The entry for a call; refuses a remote server that the egress allowlist does not cover.
     fn looked_at(&self, plan: &Plan) -> Result<Arc<McpEntry>, Stop> {
         let entry = self.entry(plan)?;
         let written = self.written()?;
@@ -156,12 +156,12 @@ impl Mcp {
         Ok(entry)
     }
 
-    /// The server of a call and the files that its input names.
+    /// The targets of a call: its server, and the files that its input names.
     fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
         let written = self.written()?;
         let mut told = Targets::default();
         let Ok(root) = self.place.real_root() else {
-            // Without its workspace nothing runs, and until then it may be anything.
+            // Without a workspace root no path resolves, so the target counts as unresolved.
             told.paths.push(PathTarget::Unresolved);
             return Ok(told);
         };
@@ -180,7 +180,7 @@ impl Mcp {
         Ok(told)
     }
 
-    /// The refusal of a call whose targets are not what was judged any more, or are held back.
+    /// Refuses a call whose targets changed since authorization, or are closed to it.
     fn check(&self, plan: &Plan, guard: &TargetGuard) -> Result<(), Stop> {
         if guard.is_empty() {
             return Ok(());
@@ -189,8 +189,7 @@ impl Mcp {
         targets::check(&self.touched(plan, kinds)?, guard)
     }
 
-    /// A connection for a call, and what it is kept under. One that broke while nobody looked is made
-    /// again.
+    /// A pooled connection for a call, with its key; one that broke while idle is replaced.
     async fn connection(
         &self,
         attempt: &Attempt<'_>,
@@ -210,17 +209,17 @@ impl Mcp {
         if meant.personal {
             key = format!("{key} {} {}", plan.actor.tenant, plan.actor.id);
         }
-        // Whoever can be asked is known to the server, and nobody else answers in their place.
+        // The server learns what this caller can answer, so the connection is private to its actor.
         let able = &attempt.abilities;
         if able.kinds.iter().any(|kind| !(able.people && *kind == InquiryKind::Form)) {
             let (actor, told) = (&plan.actor, &able.told);
             key = format!("{key} asks {} {} {told}", actor.tenant, actor.id);
         }
-        // People answer for whoever called, so that callers can share what only they are asked about.
+        // Approvers fill in forms for any caller, so callers can share this connection.
         if able.people {
             key = format!("{key} forms");
         }
-        // Rarely made, so that making it takes no room in the futures of all calls.
+        // Boxed, because connecting is rare and would enlarge the future of each call.
         let connect = || Box::pin(self.connect(&meant, &attempt.abilities));
         let mut made = self.kept.get(&key, connect).await.map_err(stopped)?;
         if made.is_broken() {
@@ -235,8 +234,8 @@ impl Mcp {
         Ok((key, made))
     }
 
-    /// Ends a program that lost a read-only mount, at the latest with the last call that uses it. What
-    /// it did to the rules meanwhile is a violation.
+    /// Retires a program that lost a read-only mount; it ends at the latest with the last call that
+    /// uses it. A change that it made to governing files meanwhile is a sandbox violation.
     async fn retire(&self, key: &str, stale: Arc<Connection>) -> Result<(), Failure> {
         self.kept.let_go(key, &stale).await;
         let mut intrusions = stale.inspect().await;
@@ -249,7 +248,7 @@ impl Mcp {
         }
     }
 
-    /// Where the server is, for a call that opens so much.
+    /// Resolves the server's transport and credentials for a call with this sandbox profile.
     async fn meant(
         &self,
         inside: impl FnOnce() -> Result<Arc<Inside>, Stop>,
@@ -321,9 +320,9 @@ fn stopped(stop: Stop) -> Failure {
     unsent(while_running(stop))
 }
 
-/// Asks a server for its tools, for whoever writes a manifest. `manifest` is a DRIVER.md of kind mcp
-/// as far as it says where the server is and what it may touch. The answer holds `tools`,
-/// `serverInfo` and `protocolVersion`.
+/// Lists a server's tools for the import of a manifest. `manifest` is a DRIVER.md of kind mcp as
+/// far as it says where the server is and what it may touch. The answer holds `tools`,
+/// `serverInfo`, `protocolVersion` and `instructions`.
 pub async fn list(manifest: Value, place: WorkingFolder, timeout: Duration) -> Result<Value, Stop> {
     let declared = DeclaredEntries { manifest, serves: Vec::new() };
     let mcp = Mcp::new(move || declared, place);

@@ -1,7 +1,7 @@
 //! Checked write of one line to the pipe of a program: each write is preceded by a check.
 //!
-//! A pipe that is full takes a line minutes later, and in pieces. A line that is not whole is no message,
-//! so the check holds for every piece but the last byte.
+//! A full pipe may take a line minutes later, and in pieces. An incomplete line is no message, so
+//! the check holds for every piece but the last byte.
 
 use std::io;
 use std::pin::Pin;
@@ -14,9 +14,10 @@ use tokio::io::AsyncWrite;
 pub(crate) enum Unwritten {
     /// The check failed before the first byte.
     Withheld,
-    /// The check failed in the middle of the line: the pipe must be closed, or the next line completes it.
+    /// The check failed in the middle of the line: the pipe must be closed, or the next line
+    /// completes it.
     Torn,
-    /// The program does not read any more.
+    /// The program closed its end of the pipe.
     Broken(io::Error),
 }
 
@@ -29,7 +30,7 @@ impl From<Unwritten> for io::Error {
     }
 }
 
-/// Writes what is left of a line, while `check` of the bytes written so far passes.
+/// Writes the rest of a line, while `check` of the bytes written so far passes.
 pub(crate) fn poll_write_line(
     pipe: &mut (impl AsyncWrite + Unpin),
     line: &[u8],

@@ -1,7 +1,7 @@
-//! Things that are kept between calls, such as a process that many calls talk with.
+//! Keyed pool: single-flight creation, exponential backoff and idle eviction.
 //!
-//! There is one for each key, made when it is first wanted. One that broke is made again, after a
-//! pause that grows while it goes on breaking. One that nobody wants for a while is let go.
+//! Each key has at most one item, created on first use. A broken item is created again after a
+//! backoff that doubles with each failure. An item without callers is evicted after the idle time.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,22 +13,22 @@ use haft_model::{Blame, Code, Stop};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The first pause after something broke; it doubles with each time up to the longest.
+/// First backoff after a failure; it doubles with each failure up to the longest.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How long something has to hold for what was before to be forgotten.
+/// How long an item must work before its earlier failures are forgotten.
 const HOLDS: Duration = Duration::from_secs(60);
 
-/// What is kept.
+/// A pool with at most one item per key.
 pub(crate) struct KeyedPool<T> {
     places: Arc<Places<T>>,
     idle: Duration,
-    /// How many are being made.
+    /// How many items are being created.
     making: AtomicUsize,
 }
 
-/// One that is being made, however that ends.
+/// Counts one creation until it ends, also by cancellation.
 struct Making<'k>(&'k AtomicUsize);
 
 impl Drop for Making<'_> {
@@ -37,26 +37,26 @@ impl Drop for Making<'_> {
     }
 }
 
-/// The place of each key.
+/// The slot of each key.
 type Places<T> = StdMutex<HashMap<String, Arc<Mutex<PoolSlot<T>>>>>;
 
-/// Where one of them is, or was.
+/// The item of a key, and its failures.
 struct PoolSlot<T> {
     there: Option<Arc<T>>,
     made: Instant,
     wanted: Instant,
-    /// How often it broke in a row, and until when it is left alone.
+    /// Consecutive failures, and the end of the backoff.
     broke: u32,
     not_before: Instant,
 }
 
 impl<T: Send + Sync + 'static> KeyedPool<T> {
-    /// Nothing yet; what is there is let go when nobody wanted it for so long.
+    /// Builds an empty pool that evicts items unused for `idle`.
     pub(crate) fn new(idle: Duration) -> KeyedPool<T> {
         KeyedPool { places: Arc::default(), idle, making: AtomicUsize::new(0) }
     }
 
-    /// The one for a key, made if it is not there. Callers who want it while it is made wait for it.
+    /// The item of a key, created if absent. Concurrent callers wait for the same creation.
     pub(crate) async fn get<F>(
         &self,
         key: &str,
@@ -90,7 +90,7 @@ impl<T: Send + Sync + 'static> KeyedPool<T> {
         }
     }
 
-    /// Whether one is being made and none is there. It waits for nobody.
+    /// Whether an item is being created while none is ready. It never blocks.
     pub(crate) fn is_only_making(&self) -> bool {
         let there = |place: &Arc<Mutex<PoolSlot<T>>>| {
             place.try_lock().is_ok_and(|place| place.there.is_some())
@@ -99,7 +99,7 @@ impl<T: Send + Sync + 'static> KeyedPool<T> {
             && !self.places.lock().unwrap_or_else(PoisonError::into_inner).values().any(there)
     }
 
-    /// Says that one of them is of no more use. Whoever else noticed it before is not heard again.
+    /// Reports a broken item and starts the backoff. A repeated report of the same item is ignored.
     pub(crate) async fn broke(&self, key: &str, broken: &Arc<T>) {
         let place = self.place(key);
         let mut place = place.lock().await;
@@ -108,7 +108,7 @@ impl<T: Send + Sync + 'static> KeyedPool<T> {
         }
     }
 
-    /// Lets one of them go that is of no more use, and does not hold it against the next.
+    /// Removes an item without a backoff for the next.
     pub(crate) async fn let_go(&self, key: &str, done: &Arc<T>) {
         let place = self.place(key);
         let mut place = place.lock().await;
@@ -140,7 +140,7 @@ impl<T: Send + Sync + 'static> KeyedPool<T> {
                 let Some(place) = found else { return };
                 let mut place = place.lock().await;
                 until = place.wanted + idle;
-                // A caller who works with it holds it as well.
+                // A caller that uses the item holds a reference.
                 let in_use = place.there.as_ref().is_some_and(|there| Arc::strong_count(there) > 1);
                 if in_use {
                     until = Instant::now() + idle;

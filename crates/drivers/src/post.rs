@@ -1,4 +1,4 @@
-//! Bytes for an address that the operator named, such as that of a collector of spans.
+//! HTTP POST to a URL that the operator configured, such as a span collector.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use crate::http::retry_after::wished;
 use crate::web::{ConnectRoute, Outgoing, Sending, SubmissionPoint, look_up};
 
-/// How much of an answer is read.
+/// Most bytes of a response that are read.
 const MOST_ANSWER: usize = 64 * 1024;
 
-/// What was answered to bytes that were posted.
+/// The response to a POST.
 pub struct PostResponse {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// How long the other side wants to be left alone, in seconds.
+    /// `Retry-After` of the response, in seconds.
     pub retry_after: Option<u64>,
-    /// What it says, as far as it is read.
+    /// The body, up to the size limit.
     pub body: Vec<u8>,
 }
 
-/// Posts bytes to an address, which is open because the operator named it. An answer that points
-/// elsewhere is an answer: nothing is sent to anybody else. No fault repeats a header.
+/// Posts bytes to a URL, which is open because the operator named it. A redirect is returned, not
+/// followed: no other host receives the bytes. No fault repeats a header.
 pub async fn post(
     url: &str,
     headers: &[(String, String)],

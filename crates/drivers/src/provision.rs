@@ -1,7 +1,7 @@
-//! What it takes until the program of a driver can be run (AIP-29): installing it, asking for its
-//! version, and the steps of its set-up.
+//! Provisioning (AIP-29): installs the program of a driver, checks its version and runs its set-up
+//! steps.
 //!
-//! Nothing here happens by itself: whoever calls has asked a person first.
+//! Nothing here runs by itself: the caller has asked a person first.
 
 mod download;
 mod steps;
@@ -28,10 +28,10 @@ use crate::sandbox_opening::{SandboxOpening, looking};
 pub use steps::{SetupStep, SetupWork};
 pub use ways::InstallWay;
 
-/// How long an installation may take.
+/// Timeout of an installation.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// What installers find in their environment.
+/// Environment variables that are passed on to installers.
 const PASSED: [&str; 10] = [
     "PATH",
     "HOME",
@@ -45,10 +45,10 @@ const PASSED: [&str; 10] = [
     "HTTPS_PROXY",
 ];
 
-/// The program of one driver, and how it gets ready.
+/// The program of one driver, and how to provision it.
 pub struct Provision {
     manifest: Value,
-    /// Where the manifest is.
+    /// Folder of the manifest.
     folder: PathBuf,
     place: WorkingFolder,
 }
@@ -62,22 +62,22 @@ struct VersionCheck {
 }
 
 impl Provision {
-    /// The program of a driver whose manifest lies in a folder.
+    /// Builds the provisioning of a driver whose manifest lies in `folder`.
     pub fn new(manifest: Value, folder: PathBuf, place: WorkingFolder) -> Provision {
         Provision { manifest, folder, place }
     }
 
-    /// Whether somebody has to log in before it works.
+    /// Whether the driver needs a login.
     pub fn has_login(&self) -> bool {
         self.manifest.get("auth").is_some()
     }
 
-    /// Where the program is.
+    /// The path of the program.
     pub fn program(&self) -> Result<String, Stop> {
         program::find(self.text("bin"), self.id(), &self.place, &self.root()?)
     }
 
-    /// What tells the file of the program from one that is put there later.
+    /// Identifies the program's file by path, modification time and size.
     pub fn stamp(&self) -> Option<String> {
         let file = program::file(self.text("bin"), self.id(), &self.place, &self.root().ok()?)?;
         let about = std::fs::metadata(&file).ok()?;
@@ -85,8 +85,8 @@ impl Provision {
         Some(format!("{} {} {}", file.display(), since.as_nanos(), about.len()))
     }
 
-    /// The version that the program says it has, where the driver says how to ask. `satisfies` is
-    /// told a version and a range.
+    /// The version that the program reports; `None` if the driver does not say how to ask.
+    /// `satisfies` compares a version with a range.
     pub async fn version(
         &self,
         satisfies: impl Fn(&str, &str) -> bool,
@@ -112,8 +112,8 @@ impl Provision {
         }
     }
 
-    /// Runs a command of the set-up inside what the driver opens, and gives its exit code. `value` is
-    /// what `${value}` stands for.
+    /// Runs a set-up command in the driver's sandbox, and returns its exit code. `value` replaces
+    /// `${value}`.
     pub async fn command(
         &self,
         text: &str,
@@ -169,7 +169,7 @@ impl Provision {
         })
     }
 
-    /// Runs a program with the rights of whoever runs Haft, as installers need.
+    /// Runs a program unconfined, with the rights of the user who runs Haft, as installers need.
     async fn unconfined(&self, command: &[String]) -> Result<(), Stop> {
         let Some((program, args)) = command.split_first() else { return Ok(()) };
         let passed = PASSED
@@ -196,7 +196,7 @@ impl Provision {
         }
     }
 
-    /// What a step of the set-up may do: what the driver declares, for once without a contract.
+    /// The effects of a set-up step: what the driver declares, without a contract.
     fn changing(&self) -> EffectProfile {
         let egress = ["/sandbox/network/egress", "/network/egress"];
         let egress = egress.iter().find_map(|place| self.manifest.pointer(place)?.as_array());
@@ -219,14 +219,14 @@ impl Provision {
         root.map_err(|fault| setup(format!("the workspace cannot be found: {fault}")))
     }
 
-    /// Where Haft puts a program that it fetched itself.
+    /// The folder for programs that Haft installed.
     fn shelf(&self) -> Result<PathBuf, Stop> {
         program::shelf(&self.place, self.id()).ok_or_else(|| {
             setup("there is no home folder to put a program in".to_owned()).help("set `HOME`")
         })
     }
 
-    /// Where the program is put there; one that is named by a path is not Haft's to put anywhere.
+    /// The program's path on the shelf; Haft does not install a program that is named by a path.
     fn on_shelf(&self, shelf: &Path) -> Result<PathBuf, Stop> {
         let bin = self.text("bin");
         match bin.contains('/') {
@@ -240,7 +240,7 @@ impl Provision {
     }
 }
 
-/// Why a driver is not ready.
+/// The refusal of a driver that is not ready.
 fn setup(words: String) -> Stop {
     Stop::new(Code::SetupRequired, words)
 }

@@ -1,8 +1,8 @@
 //! Sandbox profile of one call: opens what its contract and its driver both declare, and no more.
 //!
-//! Paths are opened as folders and files, because that is what the kernel knows: `docs/*.md` opens
-//! `docs`. Outside the workspace a driver sees what it declares to read, and changes nothing but its
-//! own login. Networks are opened by names, where both sides list them.
+//! Paths are opened as folders and files, because the kernel knows no patterns: `docs/*.md` opens
+//! `docs`. Outside the workspace a driver sees what it declares to read, and writes only its own
+//! login. The egress allowlist holds the hosts that both sides list.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,25 +25,25 @@ mod tests;
 
 pub(crate) use python::installations;
 
-/// What a call opens.
+/// The sandbox profile of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SandboxOpening {
-    /// The workspace, by its real name.
+    /// The workspace, by its real path.
     pub(crate) root: PathBuf,
     pub(crate) shown: Vec<MountedPath>,
     pub(crate) hidden: Vec<PathBuf>,
-    /// What of it may not be created either.
+    /// Hidden paths that may not be created either.
     pub(crate) denied: Vec<PathBuf>,
-    /// Hosts, as `host`, `host:port` or `*.host`.
+    /// Egress allowlist, as `host`, `host:port` or `*.host`.
     pub(crate) hosts: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) spawn: Spawn,
     pub(crate) bounds: Bounds,
-    /// What governs in what is open.
+    /// The files that govern inside the open paths.
     pub(crate) protection: Protection,
 }
 
-/// The parts of a manifest that say what a driver touches.
+/// The manifest fields that declare what a driver accesses.
 #[derive(Default, Deserialize)]
 struct OpeningText {
     #[serde(default)]
@@ -107,7 +107,7 @@ struct OpeningState {
 }
 
 impl SandboxOpening {
-    /// What a call of a driver opens.
+    /// The profile of a driver's call.
     pub(crate) fn of(
         manifest: &Value,
         plan: &Plan,
@@ -116,7 +116,7 @@ impl SandboxOpening {
         SandboxOpening::within(manifest, &plan.effects, place)
     }
 
-    /// The same for what a contract says of its effects.
+    /// The profile for the declared effects of a contract.
     pub(crate) fn within(
         manifest: &Value,
         effects: &EffectProfile,
@@ -157,7 +157,7 @@ impl SandboxOpening {
         })
     }
 
-    /// A program inside what is open.
+    /// A program confined to this profile.
     pub(crate) fn confined(
         &self,
         program: &str,
@@ -196,7 +196,7 @@ impl SandboxOpening {
     }
 }
 
-/// What governs in a workspace for a call of such effects.
+/// The files that govern a workspace for a call with these effects.
 fn protection(root: &Path, effects: &EffectProfile, place: &WorkingFolder) -> Protection {
     let protection = place.protection(root);
     match effects.mutates.contains(GIT_CONFIG) {
@@ -205,7 +205,7 @@ fn protection(root: &Path, effects: &EffectProfile, place: &WorkingFolder) -> Pr
     }
 }
 
-/// The effects of whoever only looks, at these hosts: nothing is open to be changed.
+/// The effects of a read that reaches these hosts: nothing is writable.
 pub(crate) fn looking(hosts: impl IntoIterator<Item = String>) -> EffectProfile {
     EffectProfile {
         mutates: Default::default(),
@@ -224,7 +224,7 @@ pub(crate) fn looking(hosts: impl IntoIterator<Item = String>) -> EffectProfile 
     }
 }
 
-/// How the paths of a manifest become places.
+/// Resolves the paths of a manifest.
 struct Paths<'a> {
     root: &'a Path,
     home: Option<String>,
@@ -233,7 +233,7 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// What a driver reads: what it says, or the workspace where it says nothing.
+    /// The readable paths: those that the driver declares, else the workspace.
     fn read(&self, declared: Option<&[String]>) -> Result<Vec<MountedPath>, Stop> {
         match declared {
             None => Ok(vec![MountedPath { path: self.root.to_owned(), access: Access::Read }]),
@@ -241,8 +241,8 @@ impl Paths<'_> {
         }
     }
 
-    /// What may be changed in the workspace: what the contract lets change, as far as the driver says
-    /// that it does.
+    /// The writable paths of the workspace: those that the contract lets change and the driver
+    /// declares.
     fn write(
         &self,
         declared: Option<&[String]>,
@@ -256,7 +256,7 @@ impl Paths<'_> {
         places.into_iter().map(|path| self.writable(path)).collect()
     }
 
-    /// The places of the workspace that a contract lets change.
+    /// The paths of the workspace that a contract lets change.
     fn mutable(&self, effects: &EffectProfile) -> Result<Vec<PathBuf>, Stop> {
         if !effects.mutates_stated && effects.may_mutate() {
             return Ok(vec![self.root.to_owned()]);
@@ -268,7 +268,8 @@ impl Paths<'_> {
         places.chain(configured.then_some(Ok(git))).collect()
     }
 
-    /// A place to write to: in the workspace, and there, because the kernel opens only what is there.
+    /// A writable path: it lies in the workspace and exists, because the kernel mounts only what
+    /// exists.
     fn writable(&self, path: PathBuf) -> Result<MountedPath, Stop> {
         let relative = path.strip_prefix(self.root).unwrap_or(&path).display();
         let what = format!("driver `{}` would write `{relative}`", self.driver);
@@ -291,7 +292,8 @@ impl Paths<'_> {
 
     fn existing(&self, patterns: &[String], access: Access) -> Result<Vec<MountedPath>, Stop> {
         let places = self.places(patterns)?;
-        // A path of the workspace opens the workspace: what lies beyond is accepted by its own name.
+        // A workspace path opens only the workspace: a path beyond it must be declared by its own
+        // name.
         let beyond = patterns.iter().zip(&places).find(|(pattern, path)| {
             !pattern.starts_with(['/', '~']) && !path.starts_with(self.root)
         });
@@ -328,7 +330,7 @@ impl Paths<'_> {
     }
 }
 
-/// Of two lists of folders, what lies in both.
+/// The intersection of two lists of folders.
 fn overlaps(one: &[PathBuf], other: &[PathBuf]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for a in one {
@@ -360,8 +362,8 @@ fn common(egress: &[String], effects: &EffectProfile) -> Vec<String> {
     both
 }
 
-/// What a program finds in its environment: what is set, and what is passed on of ours. A secret of
-/// the workspace comes from its vault, where it is asked who may have it, or not at all.
+/// The environment of a program: the variables that are set, and those passed on from Haft's. A
+/// secret of the workspace comes from its vault, which checks who may have it, or not at all.
 fn environment(
     declared: &Environment,
     login: &[String],
@@ -382,7 +384,7 @@ fn environment(
     Ok(passed.chain(set).collect())
 }
 
-/// The limits of a runner, never wider than ours.
+/// The limits of a runner, capped by the defaults.
 fn bounds(runner: Option<&Value>) -> Bounds {
     let most = Bounds::default();
     let limit = |name: &str| runner?.pointer(&format!("/limits/{name}"))?.as_u64();

@@ -1,9 +1,8 @@
-//! Drivers of kind sdk (AIP-33): functions of packages, called by workers that outlive a call.
+//! SDK driver (AIP-33): calls functions of packages in pooled worker processes.
 //!
-//! A worker is a confined process of Node or Python. Calls that only look share one and overlap in
-//! it; a call that may change something has one for itself, so that no neighbour's end is taken for
-//! its own. Workers that open different things of this machine, or that know secrets of different
-//! people, are never the same.
+//! A worker is a confined process of Node or Python. Reads share a worker and overlap in it; a call
+//! that may mutate has a worker of its own, so that the exit of a neighbour is never taken for its
+//! own. Calls with different sandbox profiles or different secrets never share a worker.
 
 mod arguments;
 mod call;
@@ -38,18 +37,18 @@ use slots::{Slot, Slots};
 use wire::Ask;
 use worker::Worker;
 
-/// What a worker runs.
+/// The scripts of the workers.
 const NODE: &str = include_str!("sdk/worker.mjs");
 const PYTHON: &str = include_str!("sdk/worker.py");
 
-/// How long a worker is kept that nobody wants.
+/// Idle time after which a worker is evicted.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// Seconds of processor time for all calls of a worker together, unless a runner says less. What one
-/// call may use is bounded by its deadline.
+/// CPU seconds for all calls of a worker together, unless a runner sets less. Its deadline bounds a
+/// single call.
 const LIFE: u64 = 3600;
 
-/// A driver of kind sdk. Its manifest is read when it is first asked.
+/// A driver of kind sdk. It parses its manifest on first use.
 pub struct Sdk {
     declared: LazyLock<DeclaredEntries, Box<dyn FnOnce() -> DeclaredEntries + Send>>,
     place: WorkingFolder,
@@ -57,7 +56,7 @@ pub struct Sdk {
     slots: Slots,
 }
 
-/// A worker that a call has, and what it is kept by.
+/// The worker of a call, and its key in the pool.
 struct HeldWorker<'a> {
     key: String,
     worker: Arc<Worker>,
@@ -66,7 +65,7 @@ struct HeldWorker<'a> {
 }
 
 impl Sdk {
-    /// A driver over a manifest. Its workers run in a place.
+    /// Builds a driver over a manifest, whose workers run in a working folder.
     pub fn new(
         declared: impl FnOnce() -> DeclaredEntries + Send + 'static,
         place: WorkingFolder,
@@ -76,7 +75,7 @@ impl Sdk {
         Sdk { declared, place, workers: KeyedPool::new(IDLE), slots: Slots::default() }
     }
 
-    /// A worker for a call, with the package that it needs.
+    /// A worker for a call, with its package loaded.
     async fn worker(
         &self,
         package: &Package,
@@ -107,7 +106,7 @@ impl Sdk {
         let make = || async { Ok(Worker::start(confined.clone(), &self.place.walls).await) };
         let mut worker = self.workers.get(&key, make).await?;
         if worker.is_gone() {
-            // It ended while nobody wanted anything of it.
+            // The worker exited while it was idle.
             self.workers.let_go(&key, &worker).await;
             worker = self.workers.get(&key, make).await?;
         }
@@ -121,7 +120,7 @@ impl Sdk {
         };
         match held {
             Ok(version) => Ok(HeldWorker { key, worker, version, _slot: slot }),
-            // What has to be set up first is looked at again with the next call.
+            // A missing set-up is checked again by the next call.
             Err(stop) if stop.code == Code::SetupRequired => {
                 self.workers.let_go(&key, &worker).await;
                 Err(stop)
@@ -133,8 +132,8 @@ impl Sdk {
         }
     }
 
-    /// Ends a worker that lost a read-only mount, at the latest with the last call that uses it. What it
-    /// did to the rules meanwhile is a violation.
+    /// Ends a worker that lost a read-only mount, at the latest with the last call that uses it.
+    /// What it did to the rules meanwhile is a violation.
     async fn retire(&self, key: &str, stale: Arc<Worker>) -> Result<(), Stop> {
         self.workers.let_go(key, &stale).await;
         let mut intrusions = stale.inspect().await;
@@ -144,12 +143,12 @@ impl Sdk {
         intruded(&intrusions, &self.place.root).map_or(Ok(()), Err)
     }
 
-    /// What a call touches: the interpreter with its package, and the files that its input names. The
-    /// script of the worker is our own, and nothing that a call brings.
+    /// The targets of a call: the interpreter with its package, and the files that its input names.
+    /// The worker's script is Haft's own, and no call supplies it.
     fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
         let mut told = Targets::default();
         let Ok(root) = self.place.real_root() else {
-            // Without its workspace nothing runs, and until then it may be anything.
+            // Without its workspace nothing runs, and until then the target may be anything.
             told.paths.push(PathTarget::Unresolved);
             return Ok(told);
         };
@@ -166,7 +165,7 @@ impl Sdk {
         Ok(told)
     }
 
-    /// The process of a worker: the interpreter over our own script, which is an argument.
+    /// The process of a worker: the interpreter with our script as an argument.
     fn confined(
         &self,
         package: &Package,
@@ -185,7 +184,7 @@ impl Sdk {
         let mut confined = opening.confined(&program, args, &self.place);
         confined.program = by.program;
         let of_package = opening.root.join(package.path.as_deref().unwrap_or(of_package));
-        // A path or a link that leads out of the workspace opens nothing.
+        // A path or symlink that leads out of the workspace opens nothing.
         let of_package = std::fs::canonicalize(of_package).ok();
         let of_package = of_package.filter(|path| path.starts_with(&opening.root));
         for path in by.needs.into_iter().chain(of_package) {
@@ -218,7 +217,7 @@ impl Sdk {
             .await
     }
 
-    /// Everything that a call needs before its function is looked for.
+    /// Everything that a call needs before its function is resolved.
     async fn prepared(
         &self,
         attempt: &Attempt<'_>,
@@ -246,7 +245,7 @@ impl Driver for Sdk {
     fn preflight(&self, plan: &Plan) -> Result<(), Stop> {
         Package::read(&self.declared)?;
         let function = Function::read(&self.declared, plan)?;
-        // Nothing is opened to look at a call: anything may stand where a secret will.
+        // Validation opens no secret: any value may stand in for it.
         let stand_ins = function.secrets.iter().map(|name| (name.clone(), json!("")));
         FunctionInputs::of(&function, plan, stand_ins.collect()).map(drop)
     }
@@ -267,7 +266,7 @@ impl Driver for Sdk {
     }
 }
 
-/// What a worker is told of its package.
+/// The load request for a package.
 fn load(package: &Package) -> Ask<'_> {
     Ask::Load {
         package: &package.name,
@@ -280,7 +279,7 @@ fn load(package: &Package) -> Ask<'_> {
     }
 }
 
-/// The version that is installed, if it is one that the driver was written for.
+/// The installed version, if it is in the driver's version range.
 fn fitting(
     package: &Package,
     there: bool,

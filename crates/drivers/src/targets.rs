@@ -1,4 +1,4 @@
-//! Targets of confined programs: the commands they are started by and the files that an input names.
+//! Targets of confined programs: the commands that start them, and the files that an input names.
 //!
 //! Shared by the drivers of kind cli, mcp and sdk, so that a rule means the same for each of them.
 
@@ -13,7 +13,7 @@ use haft_model::{Plan, Stop};
 use crate::WorkingFolder;
 use crate::cli::program;
 
-/// How many links a path may lead through.
+/// Most symlinks that a path may pass through.
 const MOST_LINKS: usize = 40;
 
 /// A command as it will be started, with every program by its real path.
@@ -26,7 +26,7 @@ pub(crate) fn command(
     CommandLine::of(argv, &|called| program_file(called, driver, place, root))
 }
 
-/// The command of a process that is kept, which its manifest alone says.
+/// The command of a pooled process, which only its manifest determines.
 pub(crate) fn kept(
     argv: &[String],
     driver: &str,
@@ -45,7 +45,7 @@ fn program_file(called: &str, driver: &str, place: &WorkingFolder, root: &Path) 
     real.map_or(ProgramFile::Missing, |real| ProgramFile::At(real.display().to_string()))
 }
 
-/// Where the paths of an input lead, under the contract's names and under the backend's.
+/// The resolved paths of an input, under the contract's field names and under the backend's.
 pub(crate) fn paths(plan: &Plan, root: &Path) -> Vec<PathTarget> {
     let mapped = plan.mapped();
     let texts = path_texts(&plan.input).into_iter().chain(path_texts(&mapped));
@@ -54,18 +54,18 @@ pub(crate) fn paths(plan: &Plan, root: &Path) -> Vec<PathTarget> {
     paths
 }
 
-/// The refusal of targets that are not what was judged any more, or that the rules hold back.
+/// Refuses targets that differ from the authorized ones, or that the policy denies.
 pub(crate) fn check(now: &Targets, guard: &TargetGuard) -> Result<(), Stop> {
     now.commands.iter().try_for_each(|command| guard.command(command))?;
     guard.backend(&now.backend)?;
     now.paths.iter().try_for_each(|path| match path {
         PathTarget::Resolved(path) => guard.named_path(path),
-        // It was as little known when it was judged, or it is another one now.
+        // The path was unresolved when it was authorized, or it is another one now.
         PathTarget::Unresolved => guard.unresolved_path(),
     })
 }
 
-/// Where a path leads, all links followed; from the root, where it lies below.
+/// Resolves a path through every symlink; relative to the root if it lies below.
 fn resolved(root: &Path, text: &str) -> PathTarget {
     let Some(real) = real(&root.join(text)) else { return PathTarget::Unresolved };
     let inside = real.strip_prefix(root).unwrap_or(&real);
@@ -75,8 +75,8 @@ fn resolved(root: &Path, text: &str) -> PathTarget {
     }
 }
 
-/// The real name of a path of which the end need not exist. A link that leads to nothing leads
-/// somewhere as soon as somebody writes there.
+/// The real path, whose end need not exist. `None` for a dangling symlink, because a later write
+/// could create any target.
 fn real(path: &Path) -> Option<PathBuf> {
     let mut missing: Vec<&OsStr> = Vec::new();
     let mut at = path;
@@ -103,7 +103,7 @@ fn is_of_kernel(path: &Path) -> bool {
             at.pop();
             continue;
         }
-        // A part that begins at the root replaces what was before.
+        // A component that begins at the root replaces what was before.
         at.push(part);
         if at.starts_with("/dev") || at.starts_with("/proc") {
             return true;
@@ -119,7 +119,7 @@ fn is_of_kernel(path: &Path) -> bool {
     false
 }
 
-/// The parts of a path, the first one last.
+/// The components of a path, the first one last.
 fn parts(path: &Path) -> Vec<PathBuf> {
     let parts = path.components().rev().filter(|part| *part != Component::CurDir);
     parts.map(|part| PathBuf::from(part.as_os_str())).collect()

@@ -1,4 +1,4 @@
-//! What the templates of a manifest are filled in with.
+//! Template context: the values that the templates of a manifest are rendered with.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use haft_model::{Code, Plan, Stop};
 use haft_notation::{NotationFault, Scope};
 use serde_json::Value;
 
-/// What templates are filled in from: the input, the context and, where there are any, secrets, and bare
-/// names as the backend has them.
+/// The sources of a template: the input, the context, the secrets if there are any, and bare names
+/// as the backend has them.
 pub(crate) struct Sources<'a> {
     plan: &'a Plan,
     mapped: Cow<'a, Value>,
@@ -31,7 +31,7 @@ impl Scope for Sources<'_> {
     }
 }
 
-/// The refusal of an input that a template cannot be filled in with.
+/// The refusal of an input that a template cannot be rendered with.
 pub(crate) fn unfilled(fault: &NotationFault, field: &str) -> Stop {
     let stop = Stop::new(Code::InputValue, format!("`{field}` cannot be filled in: {fault}"));
     match &fault.help {

@@ -1,10 +1,10 @@
-//! Messages that cannot be decoded: whose they are is found out all the same, so that the
-//! call that waits for one is told at once and does not wait for ever.
+//! Undecodable messages: recovers the id of one, so that its call fails at once and does not wait
+//! forever.
 
 use serde_json::Value;
 
-/// The id of a message that is no JSON as a whole: bytes that are no text, numbers that are none, or
-/// deeper than the parser reads. None where it has none, or is not an answer.
+/// The id of a message that does not parse as JSON: invalid UTF-8, invalid numbers, or nesting
+/// deeper than the parser's limit. `None` if it has no id or is not a response.
 pub(crate) fn id_of_answer(message: &[u8]) -> Option<Value> {
     let mut rest = message.trim_ascii_start().strip_prefix(b"{")?;
     let mut id = None;
@@ -13,7 +13,7 @@ pub(crate) fn id_of_answer(message: &[u8]) -> Option<Value> {
         let (key, after) = string(rest)?;
         rest = after.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();
         if key == b"method" {
-            // It is asked, and its id is of the other side's making.
+            // It is a request, whose id the other side made up.
             return None;
         }
         let (value, after) = skipped(rest);
@@ -27,7 +27,7 @@ pub(crate) fn id_of_answer(message: &[u8]) -> Option<Value> {
     }
 }
 
-/// A string at the beginning of a text, without its quotes, and what follows it.
+/// A string at the beginning of a text, without its quotes, and the rest.
 fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let inside = text.strip_prefix(b"\"")?;
     let mut at = 0;
@@ -40,7 +40,7 @@ fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     }
 }
 
-/// A value at the beginning of a text, whatever it is, and what follows it from its comma or brace on.
+/// Skips a value of any kind, and returns the rest from its comma or brace on.
 fn skipped(text: &[u8]) -> (&[u8], &[u8]) {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(byte) = text.get(at) {

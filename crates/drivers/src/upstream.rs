@@ -12,7 +12,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// Those among some drivers that have a backend.
+    /// Takes the drivers that have a backend.
     pub fn of(drivers: &HashMap<DriverId, Arc<dyn Driver>>) -> Upstream {
         let with_backend = drivers.iter().filter(|(_, driver)| driver.backend().is_some());
         let backends = with_backend.map(|(id, driver)| (id.clone(), driver.clone()));

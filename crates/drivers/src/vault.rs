@@ -1,7 +1,7 @@
-//! The vault of a workspace: which secrets there are, who may have them, and where they lie.
+//! Secret vault of a workspace: resolves a secret's name, checks access, and opens its value.
 //!
-//! A name becomes an entry of the inventory; the contract has to list it; somebody has to have given
-//! access; and only then is its value looked for. Nothing that was opened is kept for the next call.
+//! INVARIANT: the value is looked up only after the contract lists the secret and an access binding
+//! grants it. An opened value is not cached for the next call.
 
 mod access;
 mod backend;
@@ -25,20 +25,20 @@ use crate::failure::blocking;
 use backend::{Home, Raw};
 use inventory::ResolvedSecret;
 
-/// Shorter values turn up everywhere, so that nobody could take them out of what is shown.
+/// Minimum length of a secret in bytes; shorter values occur too often for redaction.
 pub const SHORTEST_SECRET: usize = 4;
 
 /// Opens the secrets that a workspace lists.
 pub struct Keeper {
-    /// What the workspace lists.
+    /// The secrets of the workspace's SECRETS.md files.
     pub inventory: Vec<ListedSecret>,
-    /// What the workspace keeps itself.
+    /// The encrypted store of the workspace.
     pub strongbox: Strongbox,
-    /// The environment of Haft itself.
+    /// Reads an environment variable of the Haft process.
     pub variable: fn(&str) -> Option<String>,
-    /// Where tokens may be renewed.
+    /// The address guard for token refresh.
     pub guard: AddressGuard,
-    /// What tells the time.
+    /// The clock for token expiry.
     pub clock: fn() -> Timestamp,
 }
 
@@ -57,31 +57,31 @@ impl Keeper {
             .map_err(|stop| Withheld { slug: asked.name.to_owned(), stop })?;
         let slug = || found.listed.slug.clone();
         let closed = |stop| Withheld { slug: slug(), stop };
-        // INVARIANT: nothing is looked up for somebody who may not have it.
+        // INVARIANT: no value is looked up before access is granted.
         access::check(&self.inventory, &found, &asked).map_err(closed)?;
         let value = self.value(&found, asked.actor.id.as_str()).await.map_err(closed)?;
         Ok(OpenedSecret { slug: slug(), value })
     }
 
-    /// What a name stands for.
+    /// The listed secret that a name resolves to.
     pub fn listed(&self, name: &str) -> Result<&ListedSecret, Stop> {
         Ok(inventory::find(&self.inventory, name)?.listed)
     }
 
-    /// Whether somebody would get a value, without looking whether they may.
+    /// Whether a secret has a value for an actor, without an access check.
     pub async fn resolves(&self, name: &str, who: &str) -> Result<(), Stop> {
         let found = inventory::find(&self.inventory, name)?;
         self.raw(found.listed, who).await.map(drop)
     }
 
-    /// The same for those who cannot wait for the disk on another thread.
+    /// Like `resolves`, but blocks on the disk; a value in a keyring counts as present.
     pub fn resolves_at_once(&self, name: &str, who: &str) -> Result<(), Stop> {
         let found = inventory::find(&self.inventory, name)?;
         backend::has_at_once(found.listed, who, &self.strongbox, self.variable)
     }
 
-    /// The text that signs for the workspace itself: one that its settings name, and that belongs to
-    /// nobody in particular.
+    /// The signing key of the workspace itself: an opaque secret that settings name and that is
+    /// shared by all actors.
     pub async fn signing(&self, slug: &str) -> Result<Secret, Stop> {
         let found = inventory::find(&self.inventory, slug)?;
         let refused = |what: &str| {
@@ -114,7 +114,7 @@ impl Keeper {
         backend::look_up(listed, who, &self.strongbox, self.variable).await
     }
 
-    /// The access token of a login, renewed where it is about to run out.
+    /// The access token of a login, refreshed shortly before it expires.
     async fn access_token(&self, slug: &str, raw: Raw) -> Result<Secret, Stop> {
         let Some(token) = Token::parse(&raw.value) else { return Ok(raw.value) };
         match raw.home {
@@ -124,8 +124,8 @@ impl Keeper {
         }
     }
 
-    /// Renews a token and keeps what came of it. Of several who want it at once one does, and the
-    /// others take what that one got.
+    /// Refreshes a token and stores it. Single-flight across processes: concurrent callers wait for
+    /// the lock and use the token that the first one got.
     async fn renewed(&self, slug: &str, home: Home, seen: Token) -> Result<Secret, Stop> {
         let strongbox = self.strongbox.clone();
         let lock = blocking(move || strongbox.lock_out()).await??;
@@ -151,7 +151,7 @@ impl std::fmt::Debug for Keeper {
     }
 }
 
-/// The part of a secret that a name stands for; all of it where the name does not say.
+/// The field of a structured secret that the name selects; the whole value where it selects none.
 fn part(found: &ResolvedSecret<'_>, whole: Secret) -> Result<Secret, Stop> {
     let Some(field) = found.field else { return Ok(whole) };
     let parsed: Option<Value> = serde_json::from_str(whole.expose()).ok();

@@ -1,4 +1,4 @@
-//! What long work on another thread looks at to know when to end.
+//! Cancellation and deadline check for long work on another thread.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use haft_model::Stop;
 
 use crate::failure::{called_off, late};
 
-/// The two reasons to end early.
+/// The cancellation token and the deadline of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     cancel: Cancel,
@@ -19,7 +19,7 @@ impl Watch {
         Watch { cancel: attempt.cancel.clone(), deadline: attempt.deadline }
     }
 
-    /// Nothing while the call is neither called off nor late; afterwards, why it ends.
+    /// `Ok` while the call is neither cancelled nor past its deadline; afterwards, why it ends.
     pub(crate) fn check(&self) -> Result<(), Stop> {
         if self.cancel.is_cancelled() {
             return Err(called_off());

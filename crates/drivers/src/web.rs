@@ -1,8 +1,8 @@
-//! One request to an address that was checked, for whichever driver sends it.
+//! HTTP client: sends one request to a checked address, for all drivers.
 //!
-//! A request that may have an effect has a connection to itself, so that a failure to connect means
-//! that nothing was sent, and nothing is ever sent twice. Where the connection was used before, the
-//! submission is on record before the request is handed to it.
+//! INVARIANT: a write has its connection to itself, so a failure to connect means that nothing was
+//! sent, and the client never retries. On a reused connection the submission is recorded before the
+//! request is handed over.
 
 mod checked_body;
 mod client;
@@ -29,21 +29,21 @@ pub(crate) use sending::{SendStage, Sending};
 use crate::failure::blocking;
 use client::Trust;
 
-/// How often an answer may point elsewhere.
+/// Redirect limit of a read.
 pub(crate) const MOST_REDIRECTS: usize = 5;
 
-/// How much of a body is taken, unpacked.
+/// Size limit of a decompressed body, in bytes.
 pub(crate) const MOST_BYTES: usize = 5 * 1024 * 1024;
 
-/// How a name and a port become addresses.
+/// Resolves a host name and a port to socket addresses.
 pub(crate) type DnsLookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
-/// The way of the system.
+/// The system's DNS resolver.
 pub(crate) fn look_up(name: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((name, port).to_socket_addrs()?.collect())
 }
 
-/// A request as it goes out. It may hold secrets anywhere, so it has no text form.
+/// An outgoing request. Any part may hold secrets, so it implements no `Debug`.
 #[derive(Clone)]
 pub(crate) struct Outgoing {
     pub(crate) method: Method,
@@ -53,35 +53,35 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Asks for what lies at an address, and says nothing else.
+    /// A GET request without headers.
     pub(crate) fn get(url: CheckedUrl) -> Outgoing {
         Outgoing { method: Method::GET, url, headers: HeaderMap::new(), body: None }
     }
 }
 
-/// Why there is no answer.
+/// Why a request got no response.
 #[derive(Debug)]
 pub(crate) enum RequestFailure {
-    /// The name cannot be looked up.
+    /// The DNS lookup failed.
     Unknown,
-    /// The address may not be reached.
+    /// The address guard refused the address.
     Forbidden(Forbidden),
-    /// Nobody takes the connection.
+    /// The connection could not be established.
     Unreachable,
-    /// The connection broke, or what came over it is no answer.
+    /// The connection broke, or the response is no HTTP.
     Broken,
-    /// The connection that was kept is gone, and nothing was sent over it.
+    /// The reused connection was closed, and nothing was sent over it.
     Gone,
     /// The submission was not recorded, so nothing was sent.
     Unrecorded,
-    /// The client could not be set up.
+    /// The HTTP client could not be built.
     Unready,
-    /// Work of ours broke off.
+    /// A blocking task of ours failed.
     Stopped(Stop),
 }
 
 impl RequestFailure {
-    /// Why, in words.
+    /// The failure as a message.
     pub(crate) fn told(&self, host: &str) -> String {
         match self {
             RequestFailure::Unknown => format!("`{host}` cannot be looked up"),
@@ -101,13 +101,13 @@ impl RequestFailure {
 /// When a request counts as submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SubmissionPoint {
-    /// Before anybody is connected to.
+    /// Before the connection is opened.
     OnConnect,
-    /// When the connection stands, before the first byte.
+    /// Once the connection is established, before the first byte.
     OnWrite,
 }
 
-/// How a request gets to an address over a connection of its own.
+/// The route of a request over a connection of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct ConnectRoute<'a> {
     pub(crate) guard: &'a AddressGuard,
@@ -117,14 +117,14 @@ pub(crate) struct ConnectRoute<'a> {
 }
 
 impl ConnectRoute<'_> {
-    /// Sends one request and gives back the head of its answer.
+    /// Sends one request and returns its response head.
     pub(crate) async fn send(
         self,
         request: &Outgoing,
     ) -> Result<HttpResponse<'static>, RequestFailure> {
         let addresses = addresses(self.guard, self.lookup, &request.url).await?;
         let (sending, trust) = (Arc::clone(self.sending), Trust::of(&request.url));
-        // The certificates are files.
+        // Loading certificates reads files, so it runs on a blocking thread.
         let client = blocking(move || client::once(addresses, sending, trust)).await;
         let client =
             client.map_err(RequestFailure::Stopped)?.map_err(|_| RequestFailure::Unready)?;
@@ -134,7 +134,7 @@ impl ConnectRoute<'_> {
         Ok(self.answered(exchange(&client, request.clone()).await?).into())
     }
 
-    /// Remembers that there is an answer.
+    /// Marks the request as answered.
     fn answered(self, answer: Response) -> Response {
         self.sending.answered(answer.status().as_u16());
         answer
@@ -157,12 +157,12 @@ async fn exchange(client: &Client, request: Outgoing) -> Result<Response, Reques
     })
 }
 
-/// What the guard said of an address, if that is why nobody was connected to.
+/// The refusal of the address guard, if it caused the fault.
 pub(crate) fn forbidden(fault: &reqwest::Error) -> Option<Forbidden> {
     cause::<Forbidden>(fault).cloned()
 }
 
-/// What of ours made a request fail, if it was that.
+/// The first error of type `T` in the chain of sources.
 fn cause<T: std::error::Error + 'static>(fault: &reqwest::Error) -> Option<&T> {
     let mut cause = std::error::Error::source(fault);
     while let Some(found) = cause {
@@ -174,7 +174,7 @@ fn cause<T: std::error::Error + 'static>(fault: &reqwest::Error) -> Option<&T> {
     None
 }
 
-/// What a name stands for, checked. A host that is an address was checked as it was written.
+/// Resolves a URL's host and checks the addresses. An IP literal was checked with the URL.
 async fn addresses(
     guard: &AddressGuard,
     lookup: DnsLookup,
@@ -191,17 +191,17 @@ async fn addresses(
     Ok(found)
 }
 
-/// An answer of which the head is there.
+/// A response whose head has arrived.
 pub(crate) struct HttpResponse<'a> {
     pub(crate) head: Response,
-    /// The connection that it comes over, if that can be used again, and where it then goes.
+    /// The connection and its pool, where the connection can be reused after the body is read.
     line: Option<(ReusedConnection, &'a Lines)>,
 }
 
-/// A body as far as it was read.
+/// A body, as far as it was read.
 pub(crate) struct ReadBody {
     pub(crate) bytes: Vec<u8>,
-    /// Whether there was more than was wanted.
+    /// Whether the body exceeds the size limit.
     pub(crate) cut: bool,
 }
 
@@ -224,7 +224,7 @@ impl<'a> HttpResponse<'a> {
         self.head.status()
     }
 
-    /// The next piece of the body; nothing at its end.
+    /// The next chunk of the body; `None` at its end, when the connection returns to the pool.
     pub(crate) async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]>>, RequestFailure> {
         let piece = self.head.chunk().await.map_err(|_| RequestFailure::Broken)?;
         if let Some((line, lines)) = self.line.take_if(|_| piece.is_none()) {
@@ -233,7 +233,7 @@ impl<'a> HttpResponse<'a> {
         Ok(piece)
     }
 
-    /// Reads the body up to a bound.
+    /// Reads the body up to a size limit.
     pub(crate) async fn body(&mut self, most: usize) -> Result<ReadBody, RequestFailure> {
         let mut bytes = Vec::new();
         while let Some(piece) = self.piece().await? {
@@ -246,7 +246,7 @@ impl<'a> HttpResponse<'a> {
         Ok(ReadBody { bytes, cut: false })
     }
 
-    /// Where it points instead.
+    /// The `Location` of a redirect.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         if !matches!(self.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
             return None;
@@ -255,13 +255,13 @@ impl<'a> HttpResponse<'a> {
         String::from_utf8(place.as_bytes().to_vec()).ok()
     }
 
-    /// The media type without its parameters; nothing where it does not say.
+    /// The media type without parameters; `None` where the response states none.
     pub(crate) fn media_type(&self) -> Option<String> {
         media_type(&self.head)
     }
 }
 
-/// The media type of an answer without its parameters; nothing where it does not say.
+/// The media type of a response without parameters; `None` where it states none.
 pub(crate) fn media_type(head: &Response) -> Option<String> {
     let stated = head.headers().get(CONTENT_TYPE)?.to_str().ok()?;
     let plain = stated.split(';').next()?.trim();

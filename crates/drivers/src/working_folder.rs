@@ -1,4 +1,4 @@
-//! Where programs run: the workspace, and what stands between them and this machine.
+//! Working folder: the workspace that programs run in, and the sandbox around them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,36 +10,37 @@ use serde_json::Value;
 /// The folder in which programs of a workspace run.
 #[derive(Clone, Debug)]
 pub struct WorkingFolder {
-    /// The workspace.
+    /// The workspace root.
     pub root: PathBuf,
-    /// What of it no program sees.
+    /// Paths that no program sees, relative to the root.
     pub hidden: Vec<PathBuf>,
-    /// Files of it that hooks and drivers execute, which no program writes.
+    /// Files that hooks and drivers execute and that no program writes, relative to the root.
     pub programs: Vec<PathBuf>,
-    /// What stands between a program and this machine.
+    /// The sandbox around a program.
     pub walls: Walls,
-    /// Which addresses stay closed, whatever is declared.
+    /// The addresses that stay blocked, whatever a driver declares.
     pub guard: AddressGuard,
-    /// The environment of Haft itself, of which programs get what they declare.
+    /// Reads Haft's own environment, of which programs get the variables that they declare.
     pub variable: fn(&str) -> Option<String>,
-    /// Those variables of it that hold secrets of the workspace, which only its vault gives out.
+    /// Variables of that environment that hold secrets of the workspace, which only its vault gives
+    /// out.
     pub secrets: BTreeSet<String>,
 }
 
 impl WorkingFolder {
-    /// Whether programs of both see the same and may do the same.
+    /// Whether programs of both see and may do the same.
     pub fn is(&self, other: &WorkingFolder) -> bool {
         let WorkingFolder { root, hidden, programs, walls, guard, variable: _, secrets } = self;
         let same = (root, hidden, programs) == (&other.root, &other.hidden, &other.programs);
         same && (walls, guard, secrets) == (&other.walls, &other.guard, &other.secrets)
     }
 
-    /// The workspace by its real name, since a sandbox shows places and not links.
+    /// The workspace's real path, since a sandbox mounts paths and not symlinks.
     pub(crate) fn real_root(&self) -> io::Result<PathBuf> {
         fs::canonicalize(&self.root)
     }
 
-    /// What a program here is known by, which says so where nothing confines it.
+    /// Adds to a native identity that nothing confines the program, where the sandbox is off.
     pub(crate) fn told(&self, mut native: Value) -> Value {
         if let (Walls::Off, Some(fields)) = (&self.walls, native.as_object_mut()) {
             fields.insert("unconfined".to_owned(), Value::Bool(true));
@@ -47,18 +48,19 @@ impl WorkingFolder {
         native
     }
 
-    /// What of a folder no program sees.
+    /// The paths of a folder that no program sees.
     pub(crate) fn hidden_in(&self, root: &Path) -> Vec<PathBuf> {
         self.hidden.iter().map(|path| root.join(path)).collect()
     }
 
-    /// What governs in a folder, with the programs that its rules name.
+    /// The files that govern in a folder, with the programs that its rules name.
     pub(crate) fn protection(&self, root: &Path) -> Protection {
         let programs = self.programs.iter().map(|path| root.join(path)).collect();
         Protection::of(root, self.variable).with_programs(programs)
     }
 
-    /// Where a program is: a name is looked up among the system's, a path begins at the workspace.
+    /// The path of a program: a bare name is looked up in the system, a path begins at the
+    /// workspace.
     pub(crate) fn program(&self, root: &Path, program: &str) -> PathBuf {
         if !program.contains('/') {
             return PathBuf::from(program);

@@ -1,4 +1,4 @@
-//! What a call costs from one end of the pipeline to the other, with its ledger on the disk.
+//! Call benchmark: the cost of a call through the whole pipeline, with its ledger on the disk.
 //!
 //! `cargo bench -p haft --bench call` prints figures and, because machines differ, ratios: a read
 //! against only planning it, a durable write against a plain write and sync of a file.
@@ -67,7 +67,7 @@ fn main() {
     });
 }
 
-/// Writes by agents are allowed, so that nobody is asked.
+/// Writes by agents are allowed, so that no approval is needed.
 const SETTINGS: &str = "[workspace]\nname = \"bench\"\nautonomy = 1\n[limits]\nmax_parallel = 64\n";
 
 fn open(folder: &Path) -> Host {

@@ -1,7 +1,7 @@
-//! What it costs that an effect happens at most once, and how long it takes to clear up after a crash.
+//! Idempotency benchmark: the cost of at-most-once effects, and of recovery after a crash.
 //!
-//! `cargo bench -p haft --bench effects` prints figures and, because machines differ, ratios: writes
-//! that are recognised when they are sent again against writes that are not, in the same run.
+//! `cargo bench -p haft --bench effects` prints figures and, because machines differ, ratios:
+//! deduplicated writes against writes that are not, in the same run.
 
 #![allow(clippy::expect_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -43,14 +43,14 @@ struct Counted {
     n: u64,
 }
 
-/// How calls are recognised when they are sent again.
+/// The deduplication of calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// They are not.
+    /// Off.
     Off,
-    /// By what they mean.
+    /// By the intent of the call.
     Intent,
-    /// By a key.
+    /// By an idempotency key.
     Key,
 }
 

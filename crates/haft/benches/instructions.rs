@@ -1,4 +1,4 @@
-//! Instructions of one call, which do not depend on what else the machine does.
+//! Instruction-count benchmark of one call, which does not depend on the machine's load.
 //!
 //! `cargo install gungraun-runner --version 0.20.0`, then `cargo bench -p haft --bench instructions`;
 //! needs valgrind.

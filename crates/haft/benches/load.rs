@@ -1,4 +1,5 @@
-//! Cold load, reload and memory of a workspace with 10,000 tools and 10,000 drivers.
+//! Load benchmark: cold load, reload and memory of a workspace with 10,000 tools and 10,000
+//! drivers.
 //!
 //! `cargo bench -p haft --bench load`. Machines are noisy, so every figure stands beside a ratio to
 //! something measured in the same run: reading the same bytes and doing nothing with them.

@@ -1,4 +1,4 @@
-//! Wall clock of one call through every room, by criterion: `cargo bench -p haft --bench pipeline`.
+//! Pipeline benchmark: wall clock of one call by criterion, `cargo bench -p haft --bench pipeline`.
 //!
 //! Each is measured over a store in memory and over the one on the disk, so that what the ledger
 //! costs the caller can be seen.

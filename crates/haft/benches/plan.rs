@@ -1,4 +1,4 @@
-//! `plan`: validating an input and routing it among three drivers.
+//! Planning benchmark: validating an input and routing it among three drivers.
 //!
 //! `cargo bench -p haft --bench plan`. The ratio is to hashing the same input, which no plan can do
 //! without.

@@ -1,4 +1,4 @@
-//! What an MCP server says of its tools, for whoever writes a manifest of it.
+//! Tool discovery: asks an MCP server for its `tools/list` before there is a driver for it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use haft_model::{Code, Secret, Stop, Timestamp};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use serde_json::{Value, json};
 
-/// How long a server may take to start and to list its tools.
+/// Timeout for a server to start and to list its tools.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// How long a person may take at the page of a login.
+/// Timeout for a person at the page of a login.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// How often somebody is sent to log in, where the server wants another login each time.
+/// The most logins in a row, where the server wants another one each time.
 const MOST_LOGINS: usize = 3;
 
 /// A server that is asked for its tools, before there is a driver for it.
@@ -23,7 +23,7 @@ pub struct Stranger<'a> {
     pub root: &'a Path,
     /// A driver of kind mcp as far as it says where the server is.
     pub manifest: Value,
-    /// What proves who we are, where the manifest names a client that somebody registered.
+    /// The OAuth client secret, where the manifest names a registered client.
     pub client_secret: Option<Secret>,
 }
 
@@ -31,7 +31,8 @@ impl Stranger<'_> {
     /// Asks for the tools. A program runs confined.
     pub async fn tools(&self) -> Result<Value, Stop> {
         let mut manifest = self.manifest.clone();
-        // Who we are is for whoever gives out logins; the server is shown a login or nothing.
+        // The client's credentials are for the authorization server; the MCP server sees a token or
+        // nothing.
         if let Some(server) = manifest.get_mut("server").and_then(Value::as_object_mut) {
             let shown = |auth: &Value| auth.get("bearer").is_some();
             server.retain(|name, value| name != "auth" || shown(value));
@@ -39,8 +40,8 @@ impl Stranger<'_> {
         mcp::list(manifest, self.place(), LONGEST).await
     }
 
-    /// The same of a server that may want a login: a person is told which page to open, and what they
-    /// got is given back, for whoever keeps it.
+    /// Like `tools`, for a server that may want a login: `tell` shows a person which page to open,
+    /// and the caller gets the token to store.
     pub async fn tools_with_login(
         &mut self,
         tell: Tell<'_>,
@@ -80,8 +81,8 @@ impl Stranger<'_> {
     }
 }
 
-/// What a login has to reach so that it helps; none where no login would. Somebody who has everything
-/// that the server asks for gets no further by asking again.
+/// The scopes that a login needs to help; `None` where no login would. A person who has every scope
+/// that the server asks for gains nothing from another login.
 fn lacking(stop: &Stop, token: Option<&Token>) -> Option<Vec<String>> {
     let held = token.map(Token::scopes).unwrap_or_default();
     match stop.cause.get("login").and_then(Value::as_str) {

@@ -1,4 +1,4 @@
-//! The contracts that are in every catalog without a file, and the driver that serves them.
+//! Builtin tools: the contracts that are in every catalog without a file, and their driver.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,7 @@ macro_rules! texts {
     };
 }
 
-/// The id of the driver that reaches what backends have beside tools.
+/// The id of the driver that reaches the prompts and resources of backends.
 pub(crate) const UPSTREAM_DRIVER: &str = "haft-upstream";
 
 /// The contract and the driver that are there only where some driver has such a backend.
@@ -24,7 +24,7 @@ const UPSTREAM: [(ManifestKind, &str, &str); 2] = texts! {
 
 static UPSTREAM_READINGS: LazyLock<Vec<Reading>> = LazyLock::new(|| read(UPSTREAM));
 
-/// The contract and the driver by which everything beside tools is asked for.
+/// The contract and the driver by which prompts and resources are requested.
 pub(crate) fn upstream() -> Option<(&'static Arc<ToolManifest>, &'static Arc<Driver>)> {
     match &UPSTREAM_READINGS[..] {
         [

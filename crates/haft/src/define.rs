@@ -1,4 +1,4 @@
-//! Contracts and drivers written in Rust: the same manifests, read by the same reader.
+//! Code-defined manifests: contracts and drivers written in Rust, checked by the reader of files.
 
 mod body;
 mod code_driver;
@@ -31,23 +31,23 @@ pub enum DefineError {
     /// A driver says that it implements a tool, and has no body for it.
     #[error("driver `{driver}` implements `{tool}` and has no body for it")]
     NoBody {
-        /// The driver.
+        /// The driver's id.
         driver: String,
-        /// The tool.
+        /// The tool's id.
         tool: String,
     },
     /// A driver has a body for a tool that it does not say it implements.
     #[error("driver `{driver}` has a body for `{tool}` and does not say that it implements it")]
     NotImplemented {
-        /// The driver.
+        /// The driver's id.
         driver: String,
-        /// The tool.
+        /// The tool's id.
         tool: String,
     },
     /// A driver says of a body what only holds once there is one.
     #[error("driver `{driver}` says that a body reports its submission, before it has a body")]
     NothingToReport {
-        /// The driver.
+        /// The driver's id.
         driver: String,
     },
 }
@@ -61,7 +61,7 @@ fn first(diagnostics: &[Diagnostic]) -> String {
     }
 }
 
-/// What a program defines, to be added to a workspace.
+/// Contracts and drivers that a program defines, to be added to a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Definitions {
     pub(crate) tools: Vec<DefinedManifest<haft_contract::ToolManifest>>,
@@ -69,7 +69,7 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Nothing yet.
+    /// An empty set of definitions.
     pub fn new() -> Definitions {
         Definitions::default()
     }
@@ -93,7 +93,7 @@ impl Definitions {
         tools.chain(drivers).find(|source| &**source.file() == file)
     }
 
-    /// What the reader said of what it did not refuse.
+    /// The diagnostics of definitions that the reader accepted.
     pub(crate) fn diagnostics(&self) -> impl Iterator<Item = &Diagnostic> {
         let tools = self.tools.iter().flat_map(|tool| &tool.diagnostics);
         tools.chain(self.drivers.iter().flat_map(|driver| &driver.defined.diagnostics))

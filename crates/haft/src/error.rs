@@ -1,4 +1,4 @@
-//! What can go wrong with a workspace as a whole.
+//! Errors of a workspace as a whole.
 
 use std::path::PathBuf;
 
@@ -8,125 +8,125 @@ pub enum Error {
     /// There is nothing to load.
     #[error("`{folder}` is not a workspace: it has neither haft.toml nor .tools")]
     NoWorkspace {
-        /// Where we looked.
+        /// The folder that was searched.
         folder: PathBuf,
     },
     /// A folder cannot be read.
     #[error("cannot read `{path}`")]
     Unreadable {
-        /// What.
+        /// The path that cannot be read.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         cause: std::io::Error,
     },
     /// A file cannot be written.
     #[error("cannot write `{path}`")]
     Unwritable {
-        /// What.
+        /// The path that cannot be written.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         #[source]
         cause: std::io::Error,
     },
     /// A folder of published schemas is not one.
     #[error("`{folder}` holds no schema that can be read: {reason}")]
     NoSchemas {
-        /// Where we looked.
+        /// The folder that was searched.
         folder: PathBuf,
-        /// Why.
+        /// Why the schemas cannot be used.
         reason: String,
     },
     /// A lock that cannot be read in full, and so cannot be written in part.
     #[error("haft.lock is damaged, and accepting one tool would drop what it says of others")]
     DamagedLock,
-    /// A contract that nobody can accept.
+    /// The contract is invalid, so that no person can accept it.
     #[error("{reason}")]
     Invalid {
-        /// What is wrong with it.
+        /// The contract's first fault.
         reason: String,
     },
-    /// A contract that nobody has to accept.
+    /// The contract comes with the program and needs no acceptance.
     #[error("`{name}` comes with the program, and haft.lock has no say in it")]
     Given {
-        /// Which.
+        /// The contract's name.
         name: String,
     },
-    /// Nobody tells when files change.
+    /// File watching is not available.
     #[error("files cannot be watched: {cause}")]
     Unwatched {
-        /// Why.
+        /// The watcher's error.
         cause: String,
     },
-    /// A place to keep facts that this build does not know.
+    /// The URL of the store is not supported by this build.
     #[error("`{url}` is not a store that can be used: {reason}")]
     NoStore {
-        /// What haft.toml says.
+        /// The URL in haft.toml.
         url: String,
-        /// Why not.
+        /// Why the store cannot be used.
         reason: String,
     },
-    /// A store was here, and is gone.
+    /// The store is missing although this machine remembers one.
     #[error(
         "the store `{}` is missing, and this machine remembers one since {since}: what was done, and which keys were used, is not known without it",
         .db.display()
     )]
     StoreMissing {
-        /// Where it was.
+        /// The database's path.
         db: PathBuf,
-        /// Since when it was known.
+        /// Since when this machine knows it.
         since: haft_model::Timestamp,
     },
-    /// Another store was here.
+    /// The store is another one than this machine remembers.
     #[error(
         "the store `{}` is not the one that this machine remembers since {since}: what was done, and which keys were used, may be missing in it",
         .db.display()
     )]
     StoreReplaced {
-        /// Where it lies.
+        /// The database's path.
         db: PathBuf,
-        /// Since when the other one was known.
+        /// Since when this machine knows the other one.
         since: haft_model::Timestamp,
     },
-    /// The store that is to be given up is there.
+    /// The store to be given up still exists.
     #[error("the store `{}` is the one that was always here, so nothing is lost", .db.display())]
     StorePresent {
-        /// Where it lies.
+        /// The database's path.
         db: PathBuf,
     },
-    /// An auditor asked for a change.
+    /// An auditor requested a change.
     #[error("`{by}` is an auditor, who changes nothing")]
     Auditor {
-        /// The auditor.
+        /// The auditor's id.
         by: haft_model::ActorId,
     },
     /// The memo of which store a workspace has is there, and cannot be read.
     #[error("`{}` should say which store the workspace has, and cannot be read: {reason}", file.display())]
     DamagedMemo {
-        /// The memo.
+        /// The memo's path.
         file: PathBuf,
-        /// What is wrong with it.
+        /// Why the memo cannot be read.
         reason: String,
     },
     /// Nothing remembers which store a workspace has.
     #[error("which store this is cannot be remembered: {reason}")]
     Unremembered {
-        /// Why.
+        /// Why the memo cannot be kept.
         reason: String,
     },
     /// The ledger cannot be opened or written.
     #[error(transparent)]
     Ledger(#[from] haft_ledger::Error),
-    /// A tool that is not there.
+    /// The tool does not exist.
     #[error("there is no tool `{name}`")]
     NoTool {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
 }
 
 impl Error {
-    /// What to do about it, where we know.
+    /// What to do about it, where a remedy is known.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Error::NoWorkspace { .. } => {

@@ -1,4 +1,4 @@
-//! Finding and reading the manifests of a workspace, and nothing outside it.
+//! File discovery: finds and reads the manifests of a workspace, and nothing outside it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,23 +12,23 @@ use haft_contract::{ManifestKind, Reading, Report, Source, read, rules};
 use haft_sandbox::Suspects;
 use rayon::prelude::*;
 
-/// Where manifests lie. What is read is what governs: both are one list.
+/// The folders of manifests. What is read is what governs: both are one list.
 pub(crate) use haft_model::governing::{MANIFEST_FILES as ROOT_FILES, MANIFEST_FOLDERS as FOLDERS};
 
-/// What is said of a link that is not followed.
+/// The message about a link that is not followed.
 pub(crate) const LEAVES: &str = "this link leaves the workspace";
 
 /// How deep categories may nest; a loop of links stops here.
 const DEEPEST: usize = 16;
 
-/// A manifest that was read, and how its file looked then.
+/// Cache entry: a parsed manifest with the stamp of its file.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedManifest {
     pub(crate) reading: Arc<Reading>,
     stamp: Stamp,
 }
 
-/// What a file looks like from outside; when it is unchanged, so is the text.
+/// File metadata that changes with the file; when it is unchanged, so is the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     size: u64,
@@ -59,7 +59,7 @@ fn identity(_: &fs::Metadata) -> (u64, i64) {
     (0, 0)
 }
 
-/// What the walk came upon.
+/// A file or an obstacle that the walk found.
 enum FoundFile {
     Manifest(String, PathBuf, Stamp),
     /// A path that must not or cannot be read, and why.
@@ -68,7 +68,7 @@ enum FoundFile {
 
 /// Reads every manifest, taking over those whose files have not changed.
 ///
-/// What a run that is under way may have made is not read: there it stays as it was.
+/// Files that a confined run in flight may have made are not read: they stay as they were.
 pub(crate) fn read_all(
     root: &Path,
     known: &HashMap<String, CachedManifest>,
@@ -118,7 +118,7 @@ pub(crate) fn first_name(file: &str) -> &str {
     file.split('/').next().unwrap_or(file)
 }
 
-/// What a file looks like from outside; none when it is not there.
+/// The stamp of a file; `None` when it does not exist.
 pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
     fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata))
 }

@@ -1,4 +1,4 @@
-//! What a program says of itself: run confined, without a network, and for a moment only.
+//! Help text of a program: runs it in the sandbox, without a network, under a short timeout.
 
 use std::fs;
 use std::future::pending;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use haft_sandbox::{Access, Bounds, ConfinedProgram, ExitKind, Launcher, MountedPath, Walls};
 
-/// How long a program may take to print its help.
+/// Timeout for a program to print its help.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// How much of it is kept.
+/// How many bytes of it are kept.
 const MOST: usize = 256 << 10;
 
 /// The help of a program: what it prints when it is asked for it. Gives the reason where it prints

@@ -1,4 +1,4 @@
-//! A workspace that can be called: its catalog, its rules, its drivers and its ledger joined.
+//! Host: a callable workspace that joins catalog, rules, drivers and ledger.
 
 mod declared;
 mod doctor;
@@ -50,34 +50,35 @@ use crate::{Error, LoadOptions, Workspace};
 use declared::DeclaredDrivers;
 use driver_readiness::Watch;
 
-/// How a host is opened.
+/// Options for opening a host.
 pub struct HostOptions {
-    /// How the workspace is loaded.
+    /// Options for loading the workspace.
     pub load: LoadOptions,
-    /// Where facts are kept.
+    /// The store of the ledger.
     pub store: StoreChoice,
-    /// Where it is remembered which store a workspace has, so that a missing one is not taken for new.
+    /// Where the identity of the store is remembered, so that a missing one does not pass for new.
     pub identity: IdentityFile,
     /// The tool that the process is about to call: opening a store that another program holds then
     /// waits no longer than a call of it may take, and never longer than ten seconds.
     pub first_tool: Option<String>,
-    /// Who is heard about calls, beside the hooks of the workspace.
+    /// Hooks of the program, beside those of the workspace.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Code behind drivers of the workspace, by their ids.
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
-    /// Where drivers get secrets from; the workspace's own vault where none is named.
+    /// The vault of the drivers; the workspace's own where none is named.
     pub vault: Option<Arc<dyn Vault>>,
     /// The file of the key that opens the workspace's own vault; that of the person who runs this
     /// where none is named.
     pub secrets_key: Option<PathBuf>,
-    /// Which addresses builtin tools may reach, and drivers of kind http beside those that they name.
+    /// Egress guard: the addresses that builtin tools may reach, and drivers of kind http beside
+    /// those that they name.
     pub addresses: AddressGuard,
-    /// What confines programs; this program itself where none is named and its `main` begins with
+    /// The sandbox launcher; this program itself where none is named and its `main` begins with
     /// [`crate::launcher`].
     pub launcher: Option<Launcher>,
-    /// What tells the time.
+    /// The clock; tests replace it.
     pub clock: Arc<dyn Clock>,
-    /// What the runtime is set to, before the workspace has its say.
+    /// Runtime options, before the workspace's settings apply.
     pub runtime: Options,
 }
 
@@ -105,16 +106,16 @@ pub struct Host {
     runtime: Arc<Runtime>,
     store: Arc<dyn Store>,
     workspace: RwLock<Arc<Workspace>>,
-    /// Knows how the drivers of the workspace are.
+    /// Readiness of the workspace's drivers.
     watch: RwLock<Arc<Watch>>,
-    /// What the next reading may take over.
+    /// Built drivers, which the next reload may reuse.
     declared: Mutex<DeclaredDrivers>,
     given: HostParts,
-    /// Why nothing remembers which store this is.
+    /// Why the identity of the store is not remembered.
     unremembered: Option<String>,
 }
 
-/// What the program hands in beside the workspace.
+/// Dependencies that the program passes in beside the workspace.
 struct HostParts {
     hooks: Vec<Arc<dyn Hook>>,
     drivers: HashMap<DriverId, Arc<dyn Driver>>,
@@ -174,8 +175,8 @@ impl Host {
         })
     }
 
-    /// Makes one call and waits for its end. It goes on where nobody waits for it any more, and the
-    /// answer that nobody took is there for whoever makes the same call again.
+    /// Makes one call and waits for its result. The call goes on when its caller goes away, and the
+    /// undelivered result is kept for a repeat of the same call.
     pub async fn call(&self, call: Call) -> Envelope {
         let runtime = self.runtime.clone();
         let task = tokio::spawn(async move {
@@ -185,7 +186,7 @@ impl Host {
         let envelope = match task.await.map_err(JoinError::try_into_panic) {
             Ok(envelope) => envelope,
             Err(Ok(panic)) => std::panic::resume_unwind(panic),
-            // Everything here is being shut down, this wait with it.
+            // The async runtime is shutting down, and this wait with it.
             Err(Err(_)) => std::future::pending().await,
         };
         self.runtime.hand_over(&envelope.invocation_id);
@@ -202,22 +203,22 @@ impl Host {
         Some(Provision::new(found.raw(), folder, hooks::place(&workspace, &self.given)))
     }
 
-    /// What is known of the drivers of a contract, for whoever calls. No backend is asked.
+    /// The states of a contract's drivers, for the caller. Asks no backend.
     pub async fn driver_states(&self, entry: &CatalogEntry, actor: &Actor) -> DriverStates {
         self.watch().look(entry, actor, Timestamp::now()).await
     }
 
-    /// The pipeline, for those who want to say how they wait.
+    /// The call pipeline, for callers that set their own call options.
     pub fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// The pipeline, for those who keep it.
+    /// The call pipeline, to keep beyond this borrow.
     pub fn shared_runtime(&self) -> Arc<Runtime> {
         self.runtime.clone()
     }
 
-    /// What was recorded.
+    /// A reader of the ledger.
     pub fn reader(&self) -> Reader {
         self.runtime.reader()
     }
@@ -231,8 +232,8 @@ impl Host {
         self.watch.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the workspace again. Calls that are under way keep what they began with, and drivers that
-    /// are made of the same go on.
+    /// Reads the workspace again. Calls in flight keep the snapshot they began with, and unchanged
+    /// drivers keep running.
     pub fn reload(&self) -> Result<(), Error> {
         self.swap(self.workspace().reload()?);
         Ok(())
@@ -248,28 +249,30 @@ impl Host {
         *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);
     }
 
-    /// Everything that is recorded from now on, or from an entry on.
+    /// Subscribes to ledger entries, from now on or after an entry.
     pub fn subscribe(&self, after: Option<u64>) -> Subscription {
         Subscription::new(self.store.clone(), after)
     }
 
-    /// Takes no more calls, lets those under way end, and calls off what takes longer than `patience`
-    /// where it can be. Gives how many are left to whoever opens the workspace next.
+    /// Graceful shutdown: takes no more calls, lets those in flight end, and cancels calls that
+    /// outlast `patience` where that is supported. Returns how many are left to the recovery of the
+    /// next host.
     pub async fn stop(&self, patience: Duration) -> usize {
         self.runtime.stop(patience).await
     }
 
-    /// Waits until everything is on the disk.
+    /// Waits until every entry of the ledger is durable.
     pub async fn flush(&self) -> Result<(), Error> {
         Ok(self.store.flush().await?)
     }
 
-    /// The name of the tenant that callers are of unless haft.toml says otherwise.
+    /// The default tenant of callers.
     pub fn tenant(&self) -> String {
         self.runtime.world().people.tenant.clone()
     }
 
-    /// Somebody as haft.toml knows them. A person whom it does not know may call and not answer.
+    /// The actor of an id, with the roles of haft.toml. A person it does not list may call and not
+    /// approve.
     pub fn actor(&self, id: &str) -> Actor {
         self.runtime.world().people.actor(id)
     }

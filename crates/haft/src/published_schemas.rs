@@ -1,4 +1,4 @@
-//! The schemas that the AIPs publish, for those who want to be held to them.
+//! Published schemas: validates manifests against the JSON Schemas of the AIPs, on request.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,7 +61,7 @@ impl PublishedSchemas {
         Ok(PublishedSchemas { schemas })
     }
 
-    /// What the published schemas have against a manifest.
+    /// Validates a manifest against the published schemas.
     pub(crate) fn check(&self, reading: &Reading) -> Vec<Diagnostic> {
         let source = &reading.source;
         let mut scratch = Report::new(source);

@@ -1,7 +1,8 @@
-//! What is known of drivers from before: their programs, their backends, and which of them rest.
+//! Readiness records: installed programs, backend health and open circuit breakers, kept between
+//! processes.
 //!
-//! `.haft/drivers.json` says of each driver and each person what is installed and set up, because a
-//! home folder is a person's own; `.haft/health.json` how its backend was when somebody last looked.
+//! `.haft/drivers.json` records for each driver and person what is installed and set up, because a
+//! home folder is a person's own; `.haft/health.json` records the last health check of its backend.
 
 mod kept;
 
@@ -16,39 +17,39 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 pub(crate) use kept::{Fresh, JsonFile, Stamp, stamp};
 
-/// How many circuits of a driver are told to other processes: callers choose hosts.
+/// The most circuits of a driver that are shared with other processes: callers choose hosts.
 const MOST_CIRCUITS: usize = 64;
 
-/// What is known of one driver for one person.
+/// The installation record of one driver for one person.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverRecord {
-    /// Whether its program is there.
+    /// Whether its program was found.
     pub installed: bool,
     /// Which file that was, and from when: another one may have another version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The version that the program said it has.
+    /// The version that the program reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Whether that version is one that the driver works with.
+    /// Whether the driver supports that version.
     pub version_fits: bool,
-    /// Why it is not, where somebody asked.
+    /// Why the version does not fit, where a check ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misfit: Option<String>,
-    /// When somebody last looked.
+    /// When the last check ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<Timestamp>,
-    /// The steps of its set-up that are done.
+    /// Setup steps that are done.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub steps: BTreeSet<String>,
-    /// Whether nothing is left to do.
+    /// Whether the setup is complete.
     pub ready: bool,
 }
 
 /// Records by driver and person.
 pub(crate) type Records = BTreeMap<String, BTreeMap<String, DriverRecord>>;
 
-/// What is known of every program behind a driver of a workspace.
+/// The installation records of every driver's program in a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
     file: JsonFile,
@@ -56,8 +57,8 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// What a workspace has on record. A file that cannot be read is a fault, since what it says may
-    /// not be forgotten by writing another.
+    /// Loads the records of a workspace. A file that cannot be read is an error, since a rewrite
+    /// would lose its content.
     pub fn load(root: &Path) -> Result<Readiness, Error> {
         let file = Readiness::file(root);
         let drivers = file.read()?;
@@ -74,7 +75,7 @@ impl Readiness {
         records.map(|(person, record)| (person.as_str(), record))
     }
 
-    /// What is known of a driver for a person.
+    /// The record of a driver for a person; empty where there is none.
     pub fn get(&self, driver: &str, person: &str) -> DriverRecord {
         self.of(driver)
             .find(|(whose, _)| *whose == person)
@@ -91,18 +92,18 @@ impl Readiness {
     }
 }
 
-/// How the backend of a driver was.
+/// The health record of a driver's backend.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HealthRecord {
-    /// What the last look at it showed.
+    /// The last health check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) checkup: Option<Checkup>,
-    /// The tools and hosts that are left alone.
+    /// Open circuit breakers of the driver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) circuits: Vec<OpenCircuit>,
 }
 
-/// A tool of a driver, perhaps at one host, that is left alone because it failed again and again.
+/// An open circuit breaker: a tool of a driver, perhaps at one host, that failed again and again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenCircuit {
     /// The tool, as `id@major`.
@@ -110,7 +111,7 @@ pub(crate) struct OpenCircuit {
     /// The host, where callers choose it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<String>,
-    /// How often it failed in a row, and until when it rests.
+    /// Failures in a row, and when the circuit becomes half-open.
     #[serde(flatten)]
     pub(crate) rest: OpenBreaker,
 }
@@ -141,8 +142,8 @@ pub(crate) fn health_file(root: &Path) -> JsonFile {
 }
 
 impl HealthRecord {
-    /// What the last look says now. A failure counts as long as the driver wants looks to hold; that
-    /// it worked is worth knowing for longer.
+    /// The current health. A failure expires after the interval that the driver sets; a success is
+    /// worth knowing for longer.
     pub(crate) fn health(&self, now: Timestamp) -> Health {
         match &self.checkup {
             Some(Checkup { at, why: None, .. }) => Health::Passed(*at),
@@ -153,19 +154,19 @@ impl HealthRecord {
         }
     }
 
-    /// The circuits that rest now.
+    /// The circuits that are open now.
     pub(crate) fn open(&self, now: Timestamp) -> impl Iterator<Item = &OpenCircuit> {
         self.circuits.iter().filter(move |one| now < one.rest.until)
     }
 
-    /// The rest of a tool, whatever the host.
+    /// The open breaker of a tool, whatever the host.
     pub(crate) fn rest(&self, tool: &ToolKey, now: Timestamp) -> Option<OpenBreaker> {
         let tool = tool.to_string();
         let found = self.open(now).find(|one| one.host.is_none() && one.tool == tool);
         found.map(|one| one.rest.clone())
     }
 
-    /// A circuit begins to rest, or works again. What rested long ago is forgotten with it.
+    /// Records that a circuit opened or closed, and drops expired entries.
     pub(crate) fn rests(&mut self, circuit: &Circuit, rest: Option<OpenBreaker>, now: Timestamp) {
         self.circuits.retain(|one| now < one.rest.until && !one.is(circuit));
         if self.circuits.len() < MOST_CIRCUITS {

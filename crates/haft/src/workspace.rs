@@ -1,4 +1,4 @@
-//! A workspace: its files read, its manifests held against each other, ready to be asked.
+//! Workspace: its files read and its manifests checked against each other, at one moment.
 
 mod examples;
 mod executed;
@@ -30,12 +30,12 @@ use crate::files::{self, CachedManifest};
 use crate::published_schemas::PublishedSchemas;
 use crate::workspace::side::Side;
 
-/// How a workspace is loaded.
+/// Options for loading a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// A folder of the schemas that the AIPs publish; what they refuse becomes an error.
     pub published_schemas: Option<PathBuf>,
-    /// What the program defines beside the files.
+    /// Contracts and drivers that the program defines.
     pub definitions: Definitions,
 }
 
@@ -58,7 +58,7 @@ pub struct Workspace {
 pub struct BrokenContract {
     /// The id it gives itself, or its folder.
     pub id: String,
-    /// Its file.
+    /// The file's path from the workspace's root.
     pub file: String,
     /// The first thing that is wrong with it.
     pub reason: String,
@@ -71,14 +71,14 @@ impl Workspace {
         Workspace::read(root.as_ref(), options, None)
     }
 
-    /// Reads it again. Files that have not changed are not read, and contracts whose parts have not
-    /// changed keep what was worked out for them.
+    /// Reads it again. Unchanged files are not read, and contracts with unchanged parts keep their
+    /// cached work.
     pub fn reload(&self) -> Result<Workspace, Error> {
         Workspace::read(&self.root, self.options.clone(), Some(self))
     }
 
-    /// Reads some files again, given from the workspace's root, and trusts the rest to be as it was:
-    /// for whoever watches the folder and knows what changed.
+    /// Reads some files again, given from the workspace's root, and trusts the rest to be
+    /// unchanged: for a watcher that knows what changed.
     pub fn reload_files(&self, changed: &[&str]) -> Result<Workspace, Error> {
         let loading = Loading::begin(&self.root).map_err(|cause| no_turn(&self.root, cause))?;
         let suspects = loading.suspects();
@@ -92,7 +92,7 @@ impl Workspace {
         Workspace::build(&self.root, self.options.clone(), known, Some(self), suspects)
     }
 
-    /// The same with some files as an earlier one had them.
+    /// Reads it again, with some files as an earlier reading had them.
     pub(crate) fn holding(
         &self,
         earlier: &Workspace,
@@ -132,7 +132,7 @@ impl Workspace {
         }
     }
 
-    /// Holds what was read against each other.
+    /// Checks the manifests against each other.
     fn build(
         root: &Path,
         options: LoadOptions,
@@ -178,7 +178,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Where it lies.
+    /// The workspace's root folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -216,12 +216,12 @@ impl Workspace {
         !self.diagnostics.iter().any(wrong)
     }
 
-    /// What carries out the calls of drivers that the program defines, by their ids.
+    /// The implementations of drivers that the program defines, by their ids.
     pub fn code_drivers(&self) -> HashMap<DriverId, Arc<dyn haft_driver::Driver>> {
         self.code.iter().map(|driver| (driver.id().clone(), driver.code().clone())).collect()
     }
 
-    /// What its haft.toml says; defaults stand in for what cannot be read.
+    /// The settings of haft.toml; defaults replace what cannot be read.
     pub fn settings(&self) -> &Settings {
         &self.settings.value
     }
@@ -231,7 +231,7 @@ impl Workspace {
         &self.rulebook
     }
 
-    /// What is wrong with its manifests, by file and place.
+    /// The diagnostics of its manifests, by file and place.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
@@ -256,12 +256,12 @@ impl Workspace {
         written.or_else(|| self.options.definitions.source(file)).map(Source::text)
     }
 
-    /// What was read of each manifest, by its file.
+    /// The readings of all manifests, by file.
     pub(crate) fn readings(&self) -> impl ExactSizeIterator<Item = (&String, &Arc<Reading>)> {
         self.known.iter().map(|(file, known)| (file, &known.reading))
     }
 
-    /// What was read of one manifest.
+    /// The reading of one manifest.
     pub(crate) fn reading(&self, file: &str) -> Option<&Arc<Reading>> {
         self.known.get(file).map(|known| &known.reading)
     }

@@ -1,6 +1,6 @@
-//! How long an OpenAPI document takes, without reading and writing files: `scripts/bench import [FILE]`.
+//! OpenAPI import benchmark without file access, run by `scripts/bench import [FILE]`.
 //!
-//! Without a file, a document of 1,200 operations is made up.
+//! Without a file, the benchmark generates a document of 1,200 operations.
 
 #![expect(clippy::unwrap_used, reason = "a document that cannot be read ends the measurement")]
 

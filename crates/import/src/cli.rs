@@ -1,7 +1,7 @@
-//! Programs: what their help says becomes a contract for each command, and a driver of kind cli.
+//! CLI import: turns a program's help texts into a contract per command and a driver of kind cli.
 //!
-//! A help text is written for people, so this reads what is common and leaves the rest: it is a
-//! beginning that somebody completes, and never more than the help says.
+//! A help text is written for people, so the import reads common forms and leaves the rest: the
+//! result is a draft for its author to complete, and never says more than the help.
 
 mod help;
 mod option;
@@ -25,24 +25,24 @@ const VERSION: &str = "1.0.0";
 pub struct HelpPage {
     /// The subcommands that lead to it; none for the program itself.
     pub command: Vec<String>,
-    /// What it says.
+    /// The text of the page.
     pub text: String,
 }
 
-/// What is known of the effects of a program.
+/// What is known of a program's effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProgramEffects {
-    /// Nothing: it may change the workspace, and asks.
+    /// Unknown: it may change the workspace, and every call asks for approval.
     #[default]
     Unknown,
-    /// Somebody says that it only reads.
+    /// The operator vouches that the program only reads.
     ReadOnly,
 }
 
-/// What is wanted of a program.
+/// Options of a CLI import.
 #[derive(Clone, Debug, Default)]
 pub struct CliOptions {
-    /// What ids begin with; the program's name when absent.
+    /// The prefix of tool ids; the program's name when absent.
     pub id: Option<String>,
     /// What is known of its effects.
     pub effects: ProgramEffects,
@@ -89,7 +89,7 @@ pub fn import(program: &str, pages: &[HelpPage], options: &CliOptions) -> Result
         .sound()
 }
 
-/// What an import of a program is called.
+/// The name of a program's import.
 pub fn name(program: &str, options: &CliOptions) -> Result<String, Error> {
     match &options.id {
         Some(id) => text::prefix(id).ok_or_else(|| Error::BadName(id.clone())),

@@ -1,4 +1,4 @@
-//! Settings of other programs: which MCP servers they start, and how.
+//! Client settings import: lists the MCP servers in the settings files of other programs.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::import::Error;
 use crate::manifest::read_document;
 use crate::mcp::ServerSource;
 
-/// A server that another program knows.
+/// An MCP server in the settings of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedServer {
-    /// What it is called there.
+    /// Its name in those settings.
     pub name: String,
-    /// How it is reached.
+    /// Its transport and address.
     pub server: ServerSource,
 }
 
-/// A program whose settings can be found by its name.
+/// A program whose settings file Haft can locate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownClient {
-    /// What people call it.
+    /// The name of the program.
     pub name: &'static str,
-    /// Where its settings lie: below the workspace, or below the home folder after `~/`.
+    /// Paths of its settings: below the workspace, or below the home folder after `~/`.
     pub places: &'static [&'static str],
 }
 
@@ -56,7 +56,7 @@ pub fn servers(file: &str, text: &str) -> Result<Vec<Result<ListedServer, String
     Ok(listed.iter().map(|(name, raw)| one(name, raw)).collect())
 }
 
-/// What the import of a server is called.
+/// The import name of a server.
 pub fn import_name(server: &str) -> String {
     crate::text::shortened_prefix(server, "mcp")
 }

@@ -1,4 +1,4 @@
-//! What an import comes to: files, and everything that a person should look at.
+//! Import result: files, guesses, skipped parts, schema losses and secrets for a person to review.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ use crate::secret::Secret;
 /// Files that were made of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// What the import is called; ids begin with it.
+    /// The name of the import, which prefixes its ids.
     pub name: String,
     /// The files, from the workspace's root.
     pub files: Vec<File>,
-    /// What the source did not say.
+    /// Values that the source did not state and the import chose.
     pub guesses: Vec<Guess>,
-    /// What was left out.
+    /// Parts of the source that were skipped.
     pub skipped: Vec<SkippedPart>,
     /// The parts of schemas that the contracts do not keep.
     pub losses: Vec<SchemaLoss>,
@@ -36,12 +36,12 @@ impl Import {
     }
 }
 
-/// One file.
+/// One file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Where it lies, from the workspace's root.
+    /// The path from the workspace's root.
     pub path: String,
-    /// What it says.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -50,33 +50,33 @@ pub struct File {
 pub struct Guess {
     /// The file it stands in.
     pub file: String,
-    /// The field.
+    /// The field that was guessed.
     pub field: String,
-    /// What was chosen.
+    /// The chosen value.
     pub value: String,
-    /// Why that.
+    /// The reason for the value.
     pub why: String,
-    /// How to have it otherwise.
+    /// How to choose another value.
     pub change: String,
 }
 
-/// Something in the source of which nothing was made.
+/// A part of the source that the import skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SkippedPart {
-    /// What it is called there.
+    /// Its name in the source.
     pub what: String,
-    /// Why it was left out.
+    /// Why it was skipped.
     pub why: String,
 }
 
 /// A part of a schema in the source that a contract does not keep, or not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SchemaLoss {
-    /// The contract.
+    /// The contract's file.
     pub file: String,
     /// `inputs` or `outputs`.
     pub field: &'static str,
-    /// Where it stands in the source: a JSON pointer into the schema, or behind a `#` into the whole
+    /// The position in the source: a JSON pointer into the schema, or behind a `#` into the whole
     /// document.
     pub pointer: String,
     /// Why it is not kept.
@@ -89,42 +89,42 @@ pub enum Error {
     /// It cannot be read.
     #[error("this cannot be read: {0}")]
     Unreadable(String),
-    /// It is something else.
+    /// The source is of another kind.
     #[error("this is not {wanted}: {found}")]
     NotThis {
-        /// What was wanted.
+        /// The expected kind.
         wanted: &'static str,
-        /// What is there instead.
+        /// The kind that was found.
         found: String,
     },
-    /// There is nothing in it.
+    /// The source holds nothing to import.
     #[error("there is nothing to import: {0}")]
     Empty(String),
-    /// What was made of it is wrong.
+    /// The import produced an invalid file.
     #[error("`{file}` would not be right: {fault}")]
     Unsound {
-        /// The file.
+        /// The invalid file's path.
         file: String,
-        /// What is wrong with it.
+        /// The first fault of the file.
         fault: String,
     },
-    /// A name cannot be used.
+    /// The name is not usable as a prefix of ids.
     #[error("`{0}` cannot begin an id: use lowercase letters, digits and dashes")]
     BadName(String),
 }
 
-/// What was left out while an import is made.
+/// The parts that an import has skipped so far.
 #[derive(Debug, Default)]
 pub(crate) struct Omissions(pub(crate) Vec<SkippedPart>);
 
-/// What was decided while one file is made.
+/// The guesses and losses of one file so far.
 #[derive(Debug)]
 pub(crate) struct Margin {
     /// The file.
     pub(crate) file: String,
     /// The decisions.
     pub(crate) guesses: Vec<Guess>,
-    /// What of its schemas is not kept.
+    /// The schema parts that are not kept.
     pub(crate) losses: Vec<SchemaLoss>,
 }
 

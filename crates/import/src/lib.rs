@@ -1,10 +1,9 @@
-//! Manifests from what other people wrote: descriptions of services, tools of servers, help of programs.
+//! Importers: manifests from OpenAPI documents, MCP servers, CLI help texts and client settings.
 //!
 //! Owns how their words become contracts and drivers, what is guessed on the way, and how a second
-//! run keeps what people changed since.
-//! Must never touch a disk, a socket or a process: texts go in, files and guesses come out.
-//! What is read is untrusted: descriptions are data, and effects are assumed, not believed.
-//! Start with [`Import`] and [`openapi::import`].
+//! run keeps what people changed since. Must never touch a disk, a socket or a process: texts go
+//! in, files and guesses come out. Sources are untrusted: descriptions are data, and effects are
+//! assumed, not believed. Start with [`Import`] and [`openapi::import`].
 
 pub mod cli;
 pub mod client;

@@ -1,4 +1,4 @@
-//! A manifest as text and as a tree: frontmatter and a body in Markdown.
+//! Manifest text: frontmatter and a Markdown body, written and parsed.
 
 use haft_contract::source::{Node, parse};
 use haft_contract::{Report, Severity, Source, Syntax, read};
@@ -48,7 +48,7 @@ pub(crate) fn parsed(file: &str, text: &str) -> Option<(Value, String)> {
     Some((front.node.to_json(), body.strip_prefix('\n').unwrap_or(body).to_owned()))
 }
 
-/// The first error in a manifest, if it has one: what we wrote has to be right.
+/// The first error in a manifest, if it has one: an import must write valid files.
 pub(crate) fn fault(file: &str, text: &str) -> Option<String> {
     let source = Source::new(file, text);
     let report = Report::new(&source);
@@ -57,7 +57,7 @@ pub(crate) fn fault(file: &str, text: &str) -> Option<String> {
     Some(format!("{}: {}", error.code, error.message))
 }
 
-/// Reads somebody's document, JSON or YAML.
+/// Reads a foreign document, JSON or YAML.
 pub fn read_document(name: &str, text: &str) -> Result<Value, Error> {
     if text.len() > LARGEST {
         return Err(Error::Unreadable(format!(

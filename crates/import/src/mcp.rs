@@ -1,7 +1,8 @@
-//! MCP: each tool of a server's `tools/list` becomes a contract, and the server a driver of kind mcp.
+//! MCP import: each tool of a server's `tools/list` becomes a contract, and the server a driver of
+//! kind mcp.
 //!
-//! What a server says of its tools is not believed: annotations are kept as notes, and every tool
-//! counts as one that may change anything until somebody vouches for it.
+//! The server's claims are untrusted: annotations are kept as notes, and every tool counts as one
+//! that may change anything until the operator vouches for it.
 
 mod launch;
 mod tool;
@@ -23,60 +24,60 @@ pub use launch::looks_secret;
 /// The first version of everything that is imported.
 const VERSION: &str = "1.0.0";
 
-/// How a server is reached.
+/// Transport and address of an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerSource {
-    /// A program that is spoken to over its standard input and output.
+    /// A local program that speaks MCP over stdio.
     Program {
         /// The program and its arguments.
         command: Vec<String>,
         /// Its environment.
         env: BTreeMap<String, String>,
     },
-    /// A server elsewhere.
+    /// A remote server over HTTP.
     Remote {
         /// Its address.
         url: String,
         /// Headers of every request.
         headers: BTreeMap<String, String>,
-        /// Whether it speaks the older way, over server-sent events alone.
+        /// Whether it uses the deprecated HTTP+SSE transport.
         sse: bool,
-        /// How one logs in there by OAuth, where it wants that.
+        /// The OAuth login, where the server wants one.
         login: Option<OAuth>,
     },
 }
 
-/// A login by OAuth, and who we are to whoever gives it out, where that is settled before.
+/// OAuth client settings, where the client is registered before the first login.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OAuth {
-    /// What we are known by, where somebody registered us.
+    /// The client id, where the operator registered the client.
     pub client_id: Option<String>,
-    /// Whether a secret proves it.
+    /// Whether the client authenticates with a secret.
     pub client_secret: bool,
-    /// Where a document lies that says who we are.
+    /// The URL of the client's metadata document.
     pub document: Option<String>,
 }
 
-/// What is wanted of a server.
+/// Options of an MCP import.
 #[derive(Clone, Debug, Default)]
 pub struct McpOptions {
-    /// What ids begin with; the server's own name when absent.
+    /// The prefix of tool ids; the server's own name when absent.
     pub id: Option<String>,
-    /// Which tools, by their names there; all when absent.
+    /// The tools to import, by their names on the server; all when absent.
     pub only: Option<Glob>,
-    /// Whether models and clients see the tools under their names there.
+    /// Whether models and clients see the tools under the server's names.
     pub keep_names: bool,
-    /// Whether the server is believed where it says that a tool only reads.
+    /// Whether to believe the server's `readOnlyHint`.
     pub believe_reads: bool,
 }
 
-/// A driver as far as it says where a server is, for whoever asks it for its tools. It holds what was
-/// given as it was given, and is written nowhere; none where a secret stands in a command line or an
-/// address, which nothing here repeats.
+/// A driver manifest that says just enough to ask the server for its tools. It holds its inputs
+/// unredacted and is written nowhere; `None` where a secret stands in a command line or an address,
+/// which nothing here repeats.
 pub fn asked(server: &ServerSource) -> Option<Value> {
     let launch = Launch::of(server, "asked");
     let mut block = launch.server.clone();
-    // There is no login yet, and nothing that proves who we are is written down.
+    // There is no login yet, and no client secret is written down.
     if let Some(auth) = block.get_mut("auth").and_then(Value::as_object_mut) {
         auth.retain(|name, _| name == "client_id" || name == "client_metadata_url");
     }
@@ -141,15 +142,14 @@ pub fn import(list: &Value, server: &ServerSource, options: &McpOptions) -> Resu
     files.push(driver(list, &name, &launch, made.entries, &mut guesses));
     let mut secrets: Vec<(Secret, Vec<String>)> =
         launch.secrets.iter().map(|secret| (secret.clone(), users.clone())).collect();
-    // No call opens it: it is for whoever logs in.
+    // No call uses this secret: it serves the login alone.
     secrets.extend(launch.client_secret.clone().map(|secret| (secret, Vec::new())));
     files.extend(secret::inventory(&name, &secrets));
     let secrets = secrets.into_iter().map(|(secret, _)| secret).collect();
     Import { name, files, guesses, skipped: omissions.0, losses, secrets }.sound()
 }
 
-/// What an import of a server is called: as its options say, as the server calls itself, or after
-/// its program or host.
+/// The name of a server's import: from the options, the server itself, or its program or host.
 pub fn name(list: &Value, server: &ServerSource, options: &McpOptions) -> Result<String, Error> {
     if let Some(id) = &options.id {
         return text::prefix(id).ok_or_else(|| Error::BadName(id.clone()));

@@ -1,4 +1,4 @@
-//! A second run: what was made last time, what people made of it, and what is made now, as one.
+//! Three-way merge of a repeated import: the last import, the edits of people, and the new import.
 
 mod splice;
 mod tree;
@@ -15,16 +15,17 @@ use crate::manifest::{frontmatter, manifest, parsed};
 /// The field of a conflict that is about a file as a whole.
 const WHOLE: &str = "the whole file";
 
-/// What an import made last time: kept in the workspace, so that a copy of it knows as well.
+/// The merge base: what the last import wrote, kept in the workspace, so that a copy of it knows as
+/// well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Base {
-    /// What was imported: `openapi`, `mcp`, `cli` or `client`.
+    /// The kind of import: `openapi`, `mcp`, `cli` or `client`.
     pub kind: String,
-    /// Where it came from.
+    /// The source of the import.
     pub source: String,
-    /// The digest of what was there.
+    /// The digest of the source.
     pub digest: String,
-    /// What was asked for, so that the next run need not be told.
+    /// The options of the import, which the next run reuses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, String>,
     /// The files as they were made, by their paths.
@@ -35,49 +36,49 @@ pub struct Base {
 /// left out.
 pub type Disk = BTreeMap<String, String>;
 
-/// What becomes of what the source no longer has, and of files that somebody else wrote.
+/// What becomes of vanished operations, and of files that no import wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prune {
-    /// Whether files that nobody changed go with what they were made of.
+    /// Whether unedited files are removed together with their source.
     pub vanished: bool,
-    /// Whether files that no import made are replaced.
+    /// Whether files that no import wrote are replaced.
     pub overwrite: bool,
 }
 
-/// What there is to do, and what was left alone.
+/// The writes, removals and conflicts of a merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MergePlan {
     /// Files to write.
     pub writes: Vec<File>,
     /// Files to remove.
     pub removals: Vec<String>,
-    /// Files that stay as they are although the source says otherwise.
+    /// Files that stay although the source differs.
     pub kept: Vec<KeptFile>,
-    /// What people and the source both changed.
+    /// Fields that people and the source both changed.
     pub conflicts: Vec<Conflict>,
-    /// What to remember for the next time.
+    /// The merge base for the next run.
     pub base: Base,
 }
 
-/// A file that was left alone.
+/// A file that the merge leaves alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KeptFile {
-    /// The file.
+    /// The file's path.
     pub file: String,
-    /// Why.
+    /// Why it stays.
     pub why: String,
 }
 
 /// A field that people and the source changed in different ways; what people wrote stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Conflict {
-    /// The file.
+    /// The file's path.
     pub file: String,
     /// The field, its names joined by dots.
     pub field: String,
-    /// What people wrote, which stands.
+    /// The value that people wrote, which wins.
     pub yours: Value,
-    /// What the source says now.
+    /// The value that the source has now.
     pub theirs: Value,
 }
 
@@ -96,7 +97,7 @@ pub fn merge(import: &Import, base: &Base, disk: &Disk, prune: Prune) -> MergePl
 }
 
 impl Base {
-    /// What is known of a source before anything was made of it.
+    /// The merge base of a source that was not imported yet.
     pub fn of(kind: &str, source: &str, bytes: &[u8]) -> Base {
         let digest = Digest::of_bytes(bytes).as_str().to_owned();
         Base { kind: kind.to_owned(), source: source.to_owned(), digest, ..Base::default() }
@@ -156,7 +157,7 @@ impl MergePlan {
         }
     }
 
-    /// What becomes of a file whose origin is gone.
+    /// Plans the fate of a file whose source is gone.
     fn vanished(&mut self, path: &str, base: &str, ours: Option<&String>, prune: Prune) {
         match ours {
             None => return,

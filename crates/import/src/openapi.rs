@@ -1,4 +1,5 @@
-//! OpenAPI 3, and Swagger 2.0 as such: each operation becomes a contract, and each host a driver of kind http.
+//! OpenAPI import (3.x, and Swagger 2.0 by conversion): an operation becomes a contract, a host a
+//! driver of kind http.
 
 mod answer;
 mod body;
@@ -23,18 +24,18 @@ use document::Document;
 use driver::Drivers;
 use security::Logins;
 
-/// What is wanted of a document.
+/// Options of an OpenAPI import.
 #[derive(Clone, Debug, Default)]
 pub struct OpenApiOptions {
-    /// What ids begin with; the document's title when absent.
+    /// The prefix of tool ids; the document's title when absent.
     pub id: Option<String>,
-    /// Which operations: by tool id, operation id or `METHOD /path`; all when absent.
+    /// The operations to import: by tool id, operation id or `METHOD /path`; all when absent.
     pub only: Option<Glob>,
-    /// The server to use, whatever the document says.
+    /// The server to use instead of the document's.
     pub server: Option<String>,
-    /// Where the document came from: a file's name or an address.
+    /// The source of the document: a file's name or an address.
     pub source: String,
-    /// Tools that an earlier run made: they are made again, whatever `only` says.
+    /// Tools of an earlier run, which are imported again whatever `only` says.
     pub known: BTreeSet<String>,
 }
 
@@ -72,7 +73,7 @@ pub fn import(document: &Value, options: &OpenApiOptions) -> Result<Import, Erro
     Import { name, files, guesses, skipped: omissions.0, losses, secrets }.sound()
 }
 
-/// What an import is called: as its options say, or after the document's title.
+/// The name of an import: from its options, or from the document's title.
 pub fn name(document: &Value, options: &OpenApiOptions) -> Result<String, Error> {
     let document = swagger::modern(document);
     let document = Document::read(&document)?;

@@ -1,4 +1,4 @@
-//! Schemas of the document as JSON Schema 2020-12, complete in themselves.
+//! Schema extraction: standalone JSON Schema 2020-12 from the schemas of a document.
 //!
 //! A schema that is used once is written where it is used. One that is used several times, or that
 //! leads back to itself, stands under `$defs` and is referred to.

@@ -14,7 +14,7 @@ pub struct Secret {
     pub variable: String,
     /// Its name for people.
     pub name: String,
-    /// What it opens, and in what form it is kept.
+    /// The description: what it opens, and in what form to enter it.
     pub description: String,
     /// Its form.
     pub kind: SecretForm,
@@ -24,14 +24,14 @@ pub struct Secret {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretForm {
-    /// One text.
+    /// An opaque text.
     Opaque,
     /// A login that renews itself.
     OAuth,
 }
 
 impl Secret {
-    /// What stands for its value in a manifest.
+    /// The placeholder for its value in a manifest.
     pub(crate) fn placeholder(&self) -> String {
         format!("${{secrets.{}}}", self.variable)
     }
@@ -50,12 +50,12 @@ pub(crate) fn inventory(import: &str, secrets: &[(Secret, Vec<String>)]) -> Opti
     Some(File { path: place(import), text: manifest(&fields, body) })
 }
 
-/// Where the inventory of an import lies.
+/// The path of an import's inventory.
 pub(crate) fn place(import: &str) -> String {
     format!(".secrets/{import}/SECRETS.md")
 }
 
-/// What a driver says to use secrets: where the inventory is, and the variables.
+/// The `auth` block of a driver: the inventory, and the variables.
 pub(crate) fn auth(import: &str, variables: &[String]) -> Value {
     json!({
         "ref": format!("../../{}", place(import)),

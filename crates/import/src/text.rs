@@ -1,4 +1,4 @@
-//! Other people's words made fit for a manifest: clean, short, and valid where a name is wanted.
+//! Text sanitising: foreign words made clean, short, and valid where a name is wanted.
 
 use std::collections::HashSet;
 
@@ -57,13 +57,13 @@ pub(crate) fn slug(text: &str) -> String {
     slug.trim_end_matches('-').to_owned()
 }
 
-/// What somebody wants ids to begin with, if ids can.
+/// The requested prefix of ids; `None` where ids cannot begin with it.
 pub(crate) fn prefix(id: &str) -> Option<String> {
     let fits = (2..=40).contains(&id.len()) && id == slug(id);
     fits.then(|| id.to_owned())
 }
 
-/// What ids begin with where nobody says: a name as a slug, or another.
+/// The default prefix of ids: a name as a slug, or `other`.
 pub(crate) fn shortened_prefix(name: &str, other: &str) -> String {
     let short: String = slug(name).chars().take(40).collect();
     let short = short.trim_end_matches('-');

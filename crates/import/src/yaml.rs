@@ -1,4 +1,4 @@
-//! Values written as YAML the way people write it, and so that every reader reads the same.
+//! YAML writer: emits values the way people write them, so that every parser reads the same.
 
 use std::fmt::Write as _;
 
@@ -122,7 +122,7 @@ fn block(out: &mut String, text: &str, indent: usize) {
     }
 }
 
-/// A text on one line: bare where nobody can take it for something else, else in quotes.
+/// A text on one line: bare where no parser reads it as another type, else in quotes.
 fn word(text: &str, inside_braces: bool) -> String {
     if is_bare(text, inside_braces) { text.to_owned() } else { quoted(text) }
 }

@@ -1,6 +1,6 @@
-//! Sources in, whole imports out: each file in `fixtures` has what becomes of it beside it.
+//! Snapshot tests of imports: each source in `fixtures` has its expected import beside it.
 //!
-//! With `HAFT_BLESS=1` the answers are written anew, for review.
+//! With `HAFT_BLESS=1` the expected imports are rewritten, for review.
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read fails the test")]
 

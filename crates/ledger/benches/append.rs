@@ -1,8 +1,8 @@
-//! Appending to a store on disk, and reading its lists when they are long.
+//! Ledger benchmark: appends to a store on disk, and reads its lists when they are long.
 //!
 //! `cargo bench -p haft-ledger --bench append`. Disks differ and are shared, so every figure stands
 //! beside a ratio to what the same disk does in the same run: writing the same bytes to a file and
-//! waiting for them. `HAFT_BENCH_RUNS` sets how many calls the lists are read from.
+//! syncing it. `HAFT_BENCH_RUNS` sets how many calls the lists are read from.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -45,7 +45,7 @@ async fn line_length() -> usize {
     store.entries(None, 1).await.unwrap().iter().map(|entry| entry.line.len()).sum()
 }
 
-/// Seconds for a small durable write without any store.
+/// Seconds for a small durable write without a store.
 fn fsync(path: &Path) -> f64 {
     let mut file = File::create(path).unwrap();
     let begin = Instant::now();
@@ -68,7 +68,7 @@ fn report(what: &str, count: u64, took: Duration) -> f64 {
     rate
 }
 
-/// What building an entry costs, without any disk: the median, since others use the machine too.
+/// Cost of building an entry without a disk: the median, because the machine is shared.
 async fn memory() {
     let store = MemoryStore::new();
     let mut each = Vec::new();

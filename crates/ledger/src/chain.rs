@@ -1,29 +1,29 @@
 //! Hash chain: each entry is an AIP-7 audit event in canonical JSON that names the hash before it.
 //!
-//! Everything that needs no knowledge of the link before is made by whoever appends; only the small
-//! rest (`hash`, `prevHash`, `seq`, `ts`) is left for the one who holds the end of the chain.
+//! The appending task builds everything that does not depend on the previous link; only the small
+//! rest (`hash`, `prevHash`, `seq`, `ts`) is left to the holder of the chain's head.
 
 use haft_model::{Actor, Canonical, Digest, Event, Fact, Timestamp};
 use serde::Serialize;
 
 use crate::{Draft, Error};
 
-/// What the first link names as the one before it.
+/// The `prevHash` of the first link.
 pub(crate) const GENESIS: &str = "GENESIS";
 
-/// What stands before the hash in every line.
+/// What precedes the hash in every line.
 const BEFORE_HASH: &str = "\"doctype\":\"audit-event\",";
 
-/// Who is named where nobody else is behind an entry.
+/// Actor of an entry that no other actor is behind.
 const HOUSE: &str = "system:haft";
 
-/// The action of an entry that says which bytes were forgotten.
+/// Action of an entry that records forgotten bytes.
 const FORGOTTEN: &str = "payload.forgotten";
 
-/// The longest id and reference that the published schema takes.
+/// Longest id and reference that the published schema allows, in characters.
 const LONGEST: usize = 256;
 
-/// The end of the chain.
+/// Head of the chain: its last link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) seq: u64,
@@ -31,19 +31,19 @@ pub(crate) struct Head {
     pub(crate) ts: Timestamp,
 }
 
-/// A line that lacks nothing but its place in the chain.
+/// A line that lacks only its link: `hash`, `prevHash`, `seq` and `ts`.
 #[derive(Clone, Debug)]
 pub(crate) struct Loose {
     /// From the opening brace to where the hash goes.
     before: String,
-    /// From behind the hash to where `prevHash` goes.
+    /// From after the hash to where `prevHash` goes.
     after: String,
     /// The subject, which stands between `seq` and `ts`.
     subject: String,
     at: Option<Timestamp>,
 }
 
-/// What an entry holds in our own name.
+/// Our own part of an entry's metadata.
 #[derive(Serialize)]
 struct Metadata<'a> {
     haft: &'a House<'a>,
@@ -56,7 +56,7 @@ struct House<'a> {
     forgot: Option<&'a Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     invocation: Option<&'a str>,
-    /// The digests of the bytes that came with the entry.
+    /// The digests of the payloads that came with the entry.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     kept: Vec<&'a Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,8 +64,8 @@ struct House<'a> {
 }
 
 impl Loose {
-    /// The line of a draft. Where a number had to be rounded, the draft's facts become those that
-    /// the line says: nobody may go on with others than whoever reads them later.
+    /// Builds the line of a draft. Where a number had to be rounded, the draft's facts become those
+    /// of the line, so that the writer continues with the same facts as a later reader.
     pub(crate) fn of(draft: &mut Draft) -> Result<Loose, Error> {
         let (loose, rounded) = Loose::exact_or_rounded(draft)?;
         if let Some(metadata) = rounded {
@@ -92,8 +92,8 @@ impl Loose {
         Loose::written(&About { actor, action, planned, subject: subject(draft), at }, &house)
     }
 
-    /// The line that says that bytes were forgotten. It has the time of the line before it, since
-    /// nobody here knows another.
+    /// The line that records forgotten bytes. It has the time of the line before it, because no
+    /// other time is known here.
     pub(crate) fn forgetting(invocation: &str, digest: &Digest) -> Result<Loose, Error> {
         let house = House {
             facts: &[],
@@ -132,8 +132,8 @@ impl Loose {
         Ok((loose, rounded.then_some(metadata)))
     }
 
-    /// The line as the next link after `head`, and the new end of the chain. It may name the key that
-    /// signs the log from here on.
+    /// Links the line after `head` and returns the new head. The line may name the key that signs
+    /// the log from here on.
     pub(crate) fn link(&self, head: Option<&Head>, key: Option<&str>) -> (String, Head) {
         let seq = head.map_or(0, |head| head.seq + 1);
         let ts = stamp(self.at, head);
@@ -161,14 +161,14 @@ impl Loose {
     }
 }
 
-/// What stands before our own part of every line.
+/// What precedes our own part of every line.
 const HOUSE_OPENS: &str = "\"metadata\":{\"haft\":{";
 
 /// The input of a call is never in the chain; its digest is, in the facts.
 const REDACTED: &str =
     "\"input\":{\"$redacted\":true,\"reason\":\"kept beside the log, named by digest\"},";
 
-/// A line without its hash, and the hash; none when the line is not of our making.
+/// A line without its hash, and the hash; `None` for a line that we did not write.
 pub(crate) fn unhashed(line: &str) -> Option<(String, &str)> {
     let at = line.find(BEFORE_HASH)? + BEFORE_HASH.len();
     let (before, rest) = line.split_at_checked(at)?;
@@ -182,24 +182,24 @@ pub(crate) fn hash(unhashed: &str) -> String {
     digest.as_str().trim_start_matches("sha256:").to_owned()
 }
 
-/// The time of a link: whole milliseconds, and never before the link before it.
+/// Timestamp of a link: whole milliseconds, monotonic along the chain.
 fn stamp(at: Option<Timestamp>, head: Option<&Head>) -> Timestamp {
     let least = head.map_or(Timestamp::UNIX_EPOCH, |head| head.ts);
     let at = at.and_then(|at| Timestamp::from_millisecond(at.as_millisecond()).ok());
     at.map_or(least, |at| if head.is_some() { at.max(least) } else { at })
 }
 
-/// What an entry says beside its facts.
+/// The parts of an entry beside its facts.
 struct About<'a> {
     actor: Option<&'a Actor>,
     action: &'static str,
-    /// Whether a call came in with it.
+    /// Whether the entry begins a call.
     planned: bool,
     subject: Subject<'a>,
     at: Option<Timestamp>,
 }
 
-/// What an entry is about.
+/// Subject of an entry.
 struct Subject<'a> {
     kind: &'static str,
     reference: Option<&'a str>,
@@ -219,7 +219,7 @@ fn subject(draft: &Draft) -> Subject<'_> {
     }
 }
 
-/// The action of an entry that is about the house, by its first fact.
+/// Action of an entry about the workspace, by its first fact.
 fn action(event: &Event) -> &'static str {
     match event {
         Event::Declared(_) => "tool.declared",
@@ -238,7 +238,7 @@ fn action(event: &Event) -> &'static str {
     }
 }
 
-/// The roles of an actor in one word, as the published schema has room for one.
+/// The roles of an actor joined into one word, because the published schema has one field.
 fn role(actor: &Actor) -> Option<String> {
     let names = actor.roles.iter().map(|role| role.name());
     let names = names.collect::<Vec<_>>().join("+");

@@ -1,4 +1,4 @@
-//! What is handed in to be kept: facts that go into one entry of the chain, and bytes beside them.
+//! Draft entry: facts that share one link of the chain, their payloads and their guards.
 
 use haft_model::{
     Actor, Digest, DualTime, Fact, InvocationId, KeySource, QuestionId, Timestamp, TokenId,
@@ -8,64 +8,64 @@ use crate::Fence;
 
 use crate::Error;
 
-/// One entry to be. Its facts share one link of the chain.
+/// One entry to be appended. Its facts share one link of the chain.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
-    /// The call it is about; none for what concerns the house.
+    /// The invocation it is about; `None` for an entry about the workspace.
     pub invocation: Option<InvocationId>,
-    /// Who is behind it.
+    /// The actor behind it.
     pub actor: Option<Actor>,
     /// The contract: `id@version`, once it is known.
     pub subject: Option<String>,
     /// What happened, in order.
     pub facts: Vec<Fact>,
-    /// Bytes that the facts name by digest.
+    /// Payloads that the facts name by digest.
     pub blobs: Vec<Blob>,
-    /// What has to hold for the entry to be written.
+    /// Preconditions; all must hold for the entry to be written.
     pub guards: Vec<Guard>,
-    /// Takes the lease of the invocation together with the entry, or neither.
+    /// Takes the lease of the invocation in the same transaction as the entry.
     pub claim: Option<LeaseClaim>,
-    /// Gives a lease back together with the entry.
+    /// Releases a lease in the same transaction as the entry.
     pub release: Option<Fence>,
 }
 
-/// Who takes a lease, and for how long.
+/// A request for a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseClaim {
-    /// Who.
+    /// Id of the owning process.
     pub owner: String,
-    /// When.
+    /// Time of the request.
     pub now: DualTime,
-    /// Until when, unless it is prolonged.
+    /// Expiry, unless it is renewed.
     pub until: DualTime,
 }
 
-/// Bytes that are kept beside the log.
+/// A payload that is stored beside the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
     /// Their digest.
     pub digest: Digest,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Whether they may hold something sensitive, and are sealed where they lie.
+    /// Whether they may hold something sensitive, and are encrypted at rest.
     pub sensitive: bool,
 }
 
-/// What has to hold at the moment an entry is written; otherwise it is not.
+/// Guard: a precondition that is checked when the entry is written; otherwise it is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// The lease of the entry's invocation has this token.
+    /// The lease of the entry's invocation has this fencing token.
     Fence(u64),
     /// The question is open at this time, and `answered_by` has not answered it yet.
     Unanswered {
-        /// Which question.
+        /// Id of the question.
         question: QuestionId,
-        /// Who is about to answer.
+        /// The approver who is about to answer.
         answered_by: String,
-        /// When.
+        /// Time of the answer.
         at: Timestamp,
     },
-    /// Nobody else holds the lease of the entry's invocation; what a claim asks for.
+    /// No other owner holds the lease of the entry's invocation; what a claim asks for.
     Free,
     /// The invocation has not ended.
     NotEnded,
@@ -78,23 +78,23 @@ pub enum Guard {
     },
     /// The standing answer is in force.
     Stands(QuestionId),
-    /// The token was issued and not taken back.
+    /// The token was issued and not revoked.
     Issued(TokenId),
-    /// The call that carries this intent out is the one that was looked at; none for a new intent.
+    /// The holder of this intent is the call that was looked at; `None` for a new intent.
     Intent {
-        /// Which intent.
+        /// Digest of the intent.
         intent: Digest,
-        /// Where its key comes from.
+        /// Source of its idempotency key.
         source: KeySource,
-        /// The call.
+        /// The call that was looked at.
         holder: Option<InvocationId>,
     },
-    /// Nothing was put on record about the entry's invocation since the entry with this number.
+    /// Optimistic concurrency: no entry about the invocation was written since this one.
     Unchanged(u64),
 }
 
-/// Refuses bytes that are not those of their digest, which would look like damage for ever after,
-/// and keeps what was handed in twice once; it is sensitive if either was.
+/// Rejects bytes that do not match their digest, which would look like damage for ever after, and
+/// deduplicates payloads; a payload is sensitive if either copy was.
 pub(crate) fn checked(draft: &mut Draft) -> Result<(), Error> {
     let mut kept: Vec<Blob> = Vec::with_capacity(draft.blobs.len());
     for blob in std::mem::take(&mut draft.blobs) {

@@ -1,37 +1,37 @@
-//! What can go wrong with a store.
+//! Store errors: refused guards, and faults of opening, writing and reading.
 
 use crate::Guard;
 
-/// Why something could not be kept or read.
+/// Why the store could not write or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An earlier fact forbids this one.
+    /// A guard does not hold: an earlier fact forbids this one.
     #[error("{}", .0.objection())]
     Forbidden(Guard),
     /// The store cannot be opened.
     #[error("cannot open the store `{place}`: {cause}")]
     Unopenable {
-        /// Where.
+        /// Path of the store.
         place: String,
-        /// Why.
+        /// Cause, in one line.
         cause: String,
     },
-    /// Writing failed: nothing of the entry was kept.
+    /// The write failed: nothing of the entry was stored.
     #[error("cannot write to the store: {cause}")]
     Unwritable {
-        /// Why.
+        /// Cause, in one line.
         cause: String,
     },
     /// Reading failed.
     #[error("cannot read from the store: {cause}")]
     Unreadable {
-        /// Why.
+        /// Cause, in one line.
         cause: String,
     },
-    /// What is stored is not what was stored.
+    /// A stored entry is damaged.
     #[error("the store is damaged at entry {seq}: {what}")]
     Damaged {
-        /// Which entry.
+        /// Number of the entry.
         seq: u64,
         /// What is wrong with it.
         what: String,
@@ -42,7 +42,7 @@ pub enum Error {
 }
 
 impl Guard {
-    /// What to say when it does not hold.
+    /// The message for a guard that does not hold.
     pub fn objection(&self) -> String {
         match self {
             Guard::Fence(token) => {

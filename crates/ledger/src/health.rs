@@ -1,13 +1,13 @@
-//! Whether a store can keep what it is given: one answer, shared by all that use the store.
+//! Store health: one up/down state, shared by all users of a store.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use haft_model::Timestamp;
 use tokio::sync::watch;
 
-/// The health of a store. It is down from the first append that failed until one works again.
+/// Health of a store. It is down from the first failed append until one succeeds again.
 ///
-/// Asking costs one load of an atomic while the store is up, because every call asks.
+/// A check costs one atomic load while the store is up, because every call makes it.
 #[derive(Debug, Default)]
 pub struct StoreHealth {
     down: AtomicBool,
@@ -16,17 +16,17 @@ pub struct StoreHealth {
     lost: AtomicU64,
 }
 
-/// Why a store cannot keep anything at the moment.
+/// Why a store cannot be written at the moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// What went wrong.
+    /// Cause, in one line.
     pub cause: String,
-    /// When it was first seen.
+    /// When the outage began.
     pub since: Timestamp,
 }
 
 impl StoreHealth {
-    /// Why the store cannot be used; none while it works.
+    /// The current outage; `None` while the store works.
     pub fn outage(&self) -> Option<Outage> {
         match self.down.load(Ordering::Acquire) {
             true => self.outage.borrow().clone(),
@@ -34,12 +34,12 @@ impl StoreHealth {
         }
     }
 
-    /// Whether the last append worked, as far as this process knows.
+    /// Whether the last append succeeded, as far as this process knows.
     pub fn is_up(&self) -> bool {
         !self.down.load(Ordering::Acquire)
     }
 
-    /// Notes that the store cannot be written. An outage keeps the time when it began.
+    /// Reports a failed write. An outage keeps the time when it began.
     pub fn fail(&self, cause: impl Into<String>) {
         let cause = cause.into();
         self.outage.send_if_modified(|outage| {
@@ -51,7 +51,7 @@ impl StoreHealth {
         });
     }
 
-    /// Notes that the store was written.
+    /// Reports a successful write.
     pub fn recover(&self) {
         if !self.is_up() {
             self.outage.send_modify(|outage| {
@@ -61,28 +61,28 @@ impl StoreHealth {
         }
     }
 
-    /// How many entries were accepted without being on the disk when writing failed. They are
-    /// written when the store can be written again.
+    /// Number of accepted entries that were not on disk when writing failed. They are written when
+    /// the store recovers.
     pub fn pending(&self) -> u64 {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// How many accepted entries were given up since this process began.
+    /// Number of accepted entries that were lost since this process began.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Says how many accepted entries wait for the store.
+    /// Sets the number of accepted entries that wait for the store.
     pub fn set_pending(&self, count: usize) {
         self.pending.store(count as u64, Ordering::Relaxed);
     }
 
-    /// Counts accepted entries that were given up.
+    /// Counts accepted entries that were lost.
     pub fn lose(&self, count: usize) {
         self.lost.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Hears whenever the store goes down, for another reason too, and when it is up again.
+    /// Notifies on every change of the outage, and on recovery.
     pub fn changes(&self) -> watch::Receiver<Option<Outage>> {
         self.outage.subscribe()
     }

@@ -1,4 +1,4 @@
-//! One call, told from its entries: everything anybody may want to know is a fold over the facts.
+//! Invocation history: one call, folded from all facts of its entries.
 
 mod event;
 mod hear;
@@ -22,7 +22,7 @@ use crate::{Error, LedgerEntry, QuestionRecord};
 pub use event::events;
 pub use undoing::Undoing;
 
-/// One call as its entries tell it.
+/// One call, folded from its entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
     /// Its id.
@@ -33,57 +33,57 @@ pub struct Story {
     pub tool_version: Option<String>,
     /// The name that the caller used.
     pub requested: String,
-    /// Who called; none when the beginning is not among the entries.
+    /// The caller; `None` when the first entry is missing.
     pub actor: Option<Actor>,
-    /// By which way it came.
+    /// Channel it came through.
     pub channel: String,
-    /// On which surface.
+    /// Id of the surface it was made on.
     pub surface: String,
-    /// In which revision of it.
+    /// Revision of that surface.
     pub revision: u64,
-    /// Where it stands.
+    /// Current status.
     pub status: Status,
     /// Every status with the time at which it began.
     pub transitions: Vec<Transition>,
-    /// What is known of the effect.
+    /// Current effect state.
     pub effect_state: EffectState,
     /// The phases that ended, in order.
     pub phases: Vec<PhaseSpan>,
     /// The four inputs.
     pub inputs: Inputs,
-    /// What the host added.
+    /// Context that the host added.
     pub context: Option<PayloadRef>,
     /// The safety facts.
     pub facts: Option<ResolvedFacts>,
-    /// What the call is known by elsewhere.
+    /// Foreign ids of the call.
     pub native: Vec<Value>,
-    /// The key that the caller gave.
+    /// Idempotency key that the caller set.
     pub key: Option<String>,
     /// The intent that it carries out.
     pub intent: Option<Intent>,
-    /// When the same intent was sent again, and how.
+    /// Duplicates of the call, with their times.
     pub sent_again: Vec<(Timestamp, SentAgain)>,
-    /// Which secrets its drivers wanted, and what became of that.
+    /// Secrets that its drivers requested, with their times.
     pub secrets: Vec<(Timestamp, SecretUse)>,
-    /// The call that made this one.
+    /// The parent call.
     pub parent: Option<InvocationId>,
-    /// The call that this one undoes.
+    /// The call that this one compensates.
     pub compensates: Option<InvocationId>,
-    /// Its place among others that were asked for together.
+    /// Position in a batch, for a call that is part of one.
     pub batch: Option<BatchPlace>,
-    /// What it holds while it runs, once it was queued.
+    /// Queue entry, once it was queued.
     pub queued: Option<Queued>,
-    /// When its result was handed over.
+    /// When its result was released.
     pub released_at: Option<Timestamp>,
-    /// That nobody wanted it any more, and when.
+    /// When and why its caller discarded it.
     pub discarded: Option<(Timestamp, BatchDiscarded)>,
-    /// What became of its context modifiers, with the times.
+    /// Outcomes of its context modifiers, with the times.
     pub context_modifiers: Vec<(Timestamp, ContextModified)>,
-    /// What people found out of its effect after its end, with the times.
+    /// Manual resolutions of its effect after its end, with their times.
     pub settlements: Vec<(Timestamp, EffectSettled)>,
-    /// What processes saw that had lost the call to another one.
+    /// Effects that fenced-out processes observed, with their times.
     pub observed: Vec<(Timestamp, EffectObserved)>,
-    /// The calls that were to undo this one, in order.
+    /// Compensating calls of this one, in order.
     pub undoings: Vec<Undoing>,
     /// The driver of the last plan, and its version where that is on record.
     pub driver: Option<(DriverId, Option<String>)>,
@@ -95,21 +95,21 @@ pub struct Story {
     pub mutations: Vec<(Timestamp, Mutation)>,
     /// The hooks that ran, with the times at which they ended.
     pub hooks: Vec<(Timestamp, HookRun)>,
-    /// The questions, with what became of them.
+    /// The questions, with their states and answers.
     pub questions: Vec<QuestionRecord>,
-    /// The reports of how far it was, with their times.
+    /// The progress reports, with their times.
     pub progress: Vec<(Timestamp, Reported)>,
-    /// How results were stored, with the times.
+    /// How results were persisted, with the times.
     pub persistence: Vec<(Timestamp, Persisted)>,
-    /// What was taken out of the result.
+    /// Redaction of the result.
     pub redaction: Option<Redacted>,
     /// The result, once there is one.
     pub result: Option<CallOutcome>,
-    /// What is known of wishes to call it off.
+    /// Cancellation requests and what became of them.
     pub cancels: Vec<Cancel>,
-    /// What went wrong.
+    /// Error code of a failure.
     pub error_code: Option<Code>,
-    /// The same in words.
+    /// Error message, redacted.
     pub error_message: Option<String>,
     /// When it came in.
     pub created_at: Timestamp,
@@ -117,9 +117,9 @@ pub struct Story {
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// The numbers of its entries.
+    /// Sequence numbers of its entries.
     pub entries: Vec<u64>,
-    /// Its events, as records.
+    /// Its events, as published records.
     pub events: Vec<Value>,
 }
 
@@ -128,7 +128,7 @@ pub struct Story {
 pub struct Transition {
     /// The status.
     pub status: Status,
-    /// When.
+    /// When it began.
     pub at: Timestamp,
 }
 
@@ -143,41 +143,41 @@ pub struct PhaseSpan {
     pub ended_at: Timestamp,
 }
 
-/// The four inputs of a call; none of them is ever another.
+/// The four inputs of a call; none of them ever stands in for another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inputs {
-    /// As sent.
+    /// The input as sent.
     pub model: Option<PayloadRef>,
-    /// Normalised, for others to see.
+    /// The normalised input, for observers.
     pub observable: Option<PayloadRef>,
-    /// What was judged.
+    /// The input that was judged.
     pub permission: Option<PayloadRef>,
-    /// What ran.
+    /// The input that ran.
     pub call: Option<PayloadRef>,
 }
 
-/// One attempt to carry the call out.
+/// One attempt to run the call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attempt {
-    /// Which, from 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// Whose.
+    /// The driver that made it.
     pub driver: DriverId,
     /// When it began.
     pub started_at: Timestamp,
-    /// When the effect could have happened for the first time.
+    /// When it was submitted: the effect may have happened from then on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub submitted_at: Option<Timestamp>,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// What is known of the effect.
+    /// Effect state after the attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectState>,
-    /// What went wrong.
+    /// Error code of a failed attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// What the backend knows it by.
+    /// Ids that the backend gave it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub native: Vec<Value>,
 }
@@ -185,36 +185,36 @@ pub struct Attempt {
 /// A decision about the call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
-    /// It asked a person.
+    /// The verdict was to ask a person.
     Asked(Box<Decision>, haft_model::QuestionId),
-    /// It settled the call.
+    /// The verdict settled the call.
     Settled(Box<Decided>),
 }
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallOutcome {
-    /// The envelope's bytes.
+    /// The stored envelope.
     pub kept: PayloadRef,
-    /// How it came out.
+    /// Status of the result.
     pub status: ResultStatus,
-    /// Whether it is bad news.
+    /// Whether it reports a failure or a refusal.
     pub is_error: bool,
-    /// When it was made.
+    /// When it was created.
     pub at: Timestamp,
 }
 
-/// What is known of a wish to call the call off.
+/// A cancellation event of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cancel {
-    /// Somebody wished it.
+    /// Cancellation was requested.
     Requested(Timestamp, CancelRequested),
-    /// What became of it.
+    /// The state of the request changed.
     Noted(Timestamp, CancelNote),
 }
 
 impl Story {
-    /// Tells the story of one invocation from all of its entries, in their order.
+    /// Folds one invocation from all of its entries, in order.
     pub fn fold(entries: &[LedgerEntry]) -> Result<Story, Error> {
         let mut story: Option<Story> = None;
         for entry in entries {
@@ -234,7 +234,7 @@ impl Story {
         story.ok_or_else(|| Error::Unreadable { cause: "no entry is about a call".to_owned() })
     }
 
-    /// The first change of status that the standard's table does not allow, if there is one.
+    /// The first status transition that the standard's table does not allow, if there is one.
     pub fn illegal_transition(&self) -> Option<(Status, Status)> {
         let next = self.transitions.iter().skip(1);
         let pairs = self.transitions.iter().zip(next).map(|(from, to)| (from.status, to.status));

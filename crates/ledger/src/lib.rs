@@ -1,4 +1,5 @@
-//! Append-only facts with a hash chain; questions, payloads and leases; one port, several stores.
+//! Ledger: an append-only log with a hash chain; questions, payloads and leases; one port, several
+//! stores.
 //!
 //! Owns what is remembered and in which order.
 //! Must never judge: it keeps what it is given and refuses only what an earlier fact forbids.

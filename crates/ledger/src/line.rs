@@ -1,11 +1,11 @@
-//! A stored line read back into what it says.
+//! Entry parser: reads a stored line back into its fields.
 
 use haft_model::{Digest, Fact, InvocationId, Timestamp};
 use serde::Deserialize;
 
 use crate::{Error, LedgerEntry};
 
-/// What a line says.
+/// The fields of a line.
 #[derive(Clone, Debug)]
 pub(crate) struct EntryLine {
     pub(crate) seq: u64,
@@ -56,7 +56,7 @@ struct House {
 }
 
 impl LedgerEntry {
-    /// What happened, as its line tells it.
+    /// The facts of an entry, read from its line.
     pub fn facts(&self) -> Result<Vec<Fact>, Error> {
         Ok(EntryLine::read(self)?.facts)
     }

@@ -1,4 +1,5 @@
-//! What is remembered of a store outside of it, so that a missing, replaced or shortened one shows.
+//! Store memo: what a machine remembers of a store outside of it, so that a missing, replaced or
+//! shortened store shows.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +10,7 @@ use std::str::FromStr;
 use haft_model::{Timestamp, canonical};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An end of a log that was seen: the number of its last entry, and the hash.
+/// A head of the log: the number and hash of its last entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogHead {
     /// The number of the entry.
@@ -25,19 +26,19 @@ pub struct StoreMemo {
     pub workspace: String,
     /// The identity of its store.
     pub store: String,
-    /// When that was first seen here.
+    /// When this machine first saw it.
     pub since: Timestamp,
-    /// The furthest signed end of its log that was seen here.
+    /// The furthest signed head that this machine saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<LogHead>,
     /// The fingerprints of the keys that may sign its log. The first is that of the process that
-    /// remembered the store (trust on first use); others are added by a check that pinned them.
+    /// remembered the store (trust on first use); a check with pinned keys adds others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
 }
 
 impl StoreMemo {
-    /// What a file remembers; none where there is no such file.
+    /// Reads a memo; `None` where the file is missing.
     pub fn read(file: &Path) -> io::Result<Option<StoreMemo>> {
         match fs::read(file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(io::Error::other),
@@ -46,7 +47,7 @@ impl StoreMemo {
         }
     }
 
-    /// Remembers it; the folders on the way are made, for their owner only.
+    /// Writes the memo; creates missing folders with owner-only permissions.
     pub fn write(&self, file: &Path) -> io::Result<()> {
         if let Some(folder) = file.parent() {
             crate::sqlite::payloads::make_folder(folder)?;
@@ -65,7 +66,7 @@ impl StoreMemo {
         self.keys.len() > before
     }
 
-    /// Goes on to an end that was seen now; false where the one before is further.
+    /// Advances to a newer head; false where the remembered one is further.
     pub fn advance(&mut self, head: &LogHead) -> bool {
         let newer = self.head.as_ref().is_none_or(|known| known.seq < head.seq);
         if newer {

@@ -1,4 +1,4 @@
-//! A store that keeps everything in memory: for tests, and for those who want nothing on disk.
+//! In-memory store: for tests, and for hosts that want nothing on disk.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,8 +18,8 @@ use crate::{
     UseFilter, Wait,
 };
 
-/// A store in memory. It keeps the same chain as the others and forgets it when it is dropped.
-#[derive(Debug)]
+/// A store in memory. It keeps the same hash chain as the others and forgets it when dropped.
+#[derive(Debug, Default)]
 pub struct MemoryStore {
     kept: Mutex<MemoryState>,
     last: watch::Sender<Option<u64>>,
@@ -34,30 +34,23 @@ struct MemoryState {
     state: Projections,
     payloads: HashMap<(InvocationId, Digest), Vec<u8>>,
     leases: HashMap<InvocationId, Lease>,
-    /// Intents without a key, for as long as nobody has the answer.
+    /// Intents without an idempotency key whose results were not delivered yet.
     unanswered: HashMap<Digest, BoundIntent>,
     token: u64,
 }
 
-impl Default for MemoryStore {
-    fn default() -> MemoryStore {
-        MemoryStore::new()
-    }
-}
-
 impl MemoryStore {
-    /// A store with nothing in it.
+    /// An empty store.
     pub fn new() -> MemoryStore {
-        let last = watch::channel(None).0;
-        MemoryStore { kept: Mutex::default(), last, health: StoreHealth::default() }
+        MemoryStore::default()
     }
 
-    /// Nothing done under the lock leaves half an entry, so a thread that died there spoils nothing.
+    /// No work under the lock leaves half an entry, so a poisoned lock is safe to use.
     fn with<T>(&self, work: impl FnOnce(&mut MemoryState) -> T) -> T {
         work(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Two who append at once may tell in the other order; the larger number counts.
+    /// Two concurrent appends may notify out of order; the larger number counts.
     fn tell(&self, seq: u64) {
         self.last.send_if_modified(|last| {
             let newer = *last < Some(seq);
@@ -76,7 +69,7 @@ impl MemoryStore {
     }
 }
 
-/// Whether a test wants to know what becomes of everything without this guard.
+/// Whether a test switched this guard off.
 #[cfg(feature = "sabotage")]
 fn is_switched_off(guard: &Guard) -> bool {
     use crate::sabotage::Mechanism;
@@ -87,7 +80,7 @@ fn is_switched_off(guard: &Guard) -> bool {
     }
 }
 
-/// Where the bytes lie that came with an entry of the house.
+/// Owner of the payloads that came with an entry about the workspace.
 fn house() -> InvocationId {
     InvocationId::from("")
 }
@@ -129,14 +122,14 @@ impl MemoryState {
             return;
         }
         self.leases.remove(id);
-        // Whoever has the answer is done with the intent, unless the answer is that nobody knows.
+        // A delivered result ends the intent, unless its effect is unknown.
         let known = |run: &Run| run.ended_at.is_some() && run.effect_state != EffectState::Unknown;
         if disclosure == Disclosure::Outcome && self.state.run(id).is_some_and(known) {
             self.unanswered.retain(|_, bound| bound.invocation != *id);
         }
     }
 
-    /// Keeps what was meant while nobody has the answer, and forgets what came to nothing.
+    /// Keeps an intent until its result is delivered, and drops one without an effect.
     fn meant(&mut self, seq: u64, id: Option<&InvocationId>, changes: &Changes) {
         for change in &changes.others {
             if let ProjectionChange::Bound(id, intent) = change
@@ -182,7 +175,7 @@ impl MemoryState {
                         && record.answers.iter().all(|answer| answer.by.as_str() != answered_by)
                 })
             }
-            // A claim asks for itself.
+            // A claim checks for itself.
             Guard::Free => true,
             Guard::NotEnded => {
                 id.and_then(|id| self.state.run(id)).is_none_or(|run| run.ended_at.is_none())
@@ -252,7 +245,7 @@ impl Store for MemoryStore {
         let receipt = self.take(draft);
         ready(match (receipt, wait) {
             (Ok(receipt), Wait::Disk | Wait::Until(_)) => Ok(receipt),
-            // Nobody waits for what is queued, so nobody hears that it was refused.
+            // A queued append has no waiting caller, so its refusal is dropped.
             (Ok(_) | Err(Error::Forbidden(_)), Wait::Queue) => {
                 Ok(Receipt { seq: None, fence: None })
             }

@@ -1,7 +1,7 @@
 //! Projection of the log: derives from each entry the changes to the lists that every store keeps.
 //!
-//! A store applies the [`Changes`] when an entry is written; whoever doubts the lists applies all of
-//! them again to an empty [`State`] and compares.
+//! A store applies the [`Changes`] when it writes an entry; a verifier applies all of them again to
+//! empty [`Projections`] and compares.
 
 mod state;
 
@@ -14,7 +14,7 @@ use crate::{OpenUndoing, Run};
 
 pub(crate) use state::{BoundIntent, Projections, bare, most};
 
-/// What an entry changes.
+/// Changes of one entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Changes {
     pub(crate) run: Option<RunChange>,
@@ -30,12 +30,12 @@ pub(crate) struct Start {
     pub(crate) started: Started,
 }
 
-/// What an entry changes beside the run.
+/// Changes of an entry beside its run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ProjectionChange {
     Asked(Box<Question>),
     Answered(Box<ApprovalAnswer>),
-    /// A question that is open becomes this.
+    /// An open question takes this state.
     Settled(QuestionId, QuestionState),
     Stands(StandingAnswer),
     Revoked(QuestionId),
@@ -44,21 +44,21 @@ pub(crate) enum ProjectionChange {
     Declared(String, Digest),
     /// This call carries out an intent.
     Bound(InvocationId, Box<Intent>),
-    /// A call begins to undo another.
+    /// A compensating call begins.
     Undoing(OpenUndoing),
-    /// It is over, and the other was told.
+    /// A compensating call is over, and the original was told.
     UndoingOver(OpenUndoing),
 }
 
-/// What an entry changes of its run. Nothing here is undone by a later entry.
+/// Changes of an entry to its run. No later entry reverts them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunChange {
-    /// Set by the fact that the call came in: the run as it begins.
+    /// Set by the first fact of a call: the run as it begins.
     pub(crate) began: Option<Box<Run>>,
     pub(crate) tool: Option<String>,
     pub(crate) status: Option<Status>,
     pub(crate) effect: Option<EffectState>,
-    /// The question that is open now, where that changed.
+    /// The open question, where that changed.
     pub(crate) approval: Option<Option<QuestionId>>,
     pub(crate) ended: Option<Ending>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Ending {
 }
 
 impl Changes {
-    /// What follows from some facts of one invocation, or of the house.
+    /// Derives the changes from the facts of one invocation, or of the workspace.
     pub(crate) fn of(invocation: Option<&InvocationId>, facts: &[Fact]) -> Changes {
         let mut run = RunChange::default();
         let (mut others, mut starts) = (Vec::new(), Vec::new());
@@ -145,7 +145,7 @@ impl RunChange {
                     actor: planned.actor.id.to_string(),
                     tenant: planned.actor.tenant.to_string(),
                     status: Status::Planned,
-                    // Whether there is an effect to have is not known before the tool is.
+                    // Whether the call has an effect is unknown before its tool is.
                     effect_state: EffectState::NotSubmitted,
                     error_code: None,
                     approval_id: None,
@@ -173,7 +173,7 @@ impl RunChange {
         }
     }
 
-    /// Puts the change into a run.
+    /// Applies the change to a run.
     pub(crate) fn apply(&self, run: &mut Run) {
         if let Some(tool) = &self.tool {
             run.tool_id.clone_from(tool);

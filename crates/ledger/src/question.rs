@@ -1,4 +1,4 @@
-//! A question as every edge shows it.
+//! Question view: an approval question as every edge shows it.
 
 use haft_model::{QuestionState, Timestamp};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::QuestionRecord;
 
 impl QuestionRecord {
-    /// What became of it; one whose time is over is expired, whoever noticed.
+    /// The state at a moment; a question past its expiry is expired, even if that is not recorded.
     pub fn state_at(&self, now: Timestamp) -> QuestionState {
         match self.state {
             QuestionState::Open if self.question.expires_at <= now => QuestionState::Expired,
@@ -14,7 +14,7 @@ impl QuestionRecord {
         }
     }
 
-    /// For machines.
+    /// The question as JSON.
     pub fn told(&self, now: Timestamp) -> Value {
         let question = &self.question;
         let bound = &question.bound;

@@ -1,13 +1,12 @@
-//! Records of Agent Tool as somebody else, or an older version, wrote them: told apart, brought up to
-//! date, and given back with everything that they hold.
+//! Foreign record import: recognizes Agent Tool records of other writers and versions, upgrades
+//! them, and preserves unknown fields.
 
 use haft_model::Status;
 use haft_model::record::SCHEMA_VERSION;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// What tells the kinds apart, in the order in which it is looked for: the fields that a kind has and
-/// those before it have not.
+/// Kind detection, in order: the fields that a kind has and the kinds before it lack.
 const KINDS: [(&str, &[&str]); 15] = [
     ("event", &["event_id", "event_type"]),
     ("progress", &["progress_id"]),
@@ -26,29 +25,29 @@ const KINDS: [(&str, &[&str]); 15] = [
     ("tool-declaration", &["tool_id"]),
 ];
 
-/// The events that were called otherwise in 0.1.
+/// Events renamed since 0.1.
 const RENAMED: [(&str, &str); 2] = [
     ("tool.invocation.approval_requested", "tool.permission.requested"),
     ("tool.invocation.approved", "tool.permission.decided"),
 ];
 
-/// One record of somebody.
+/// One record of another writer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForeignRecord {
     /// The name of its published schema.
     pub kind: String,
-    /// The record as 0.2 has it, with every field that it came with.
+    /// The record in its 0.2 form, with every field that it came with.
     pub record: Map<String, Value>,
-    /// The version that it was written in, where that was an older one.
+    /// The older version that it was written in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
-    /// What is odd about it. It is read all the same.
+    /// Oddities. The record is read all the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }
 
-/// Reads records: one, a list, or one a line, each as it is or beside its kind. What is no record is
-/// named by its place.
+/// Parses records: one, a list, or JSON lines, each bare or beside its kind. An error names the
+/// position of what is no record.
 pub fn receive(text: &str) -> Result<Vec<ForeignRecord>, String> {
     let values = match serde_json::from_str::<Value>(text) {
         Ok(Value::Array(values)) => values,
@@ -108,7 +107,7 @@ fn is_ours(version: &str) -> bool {
     version.starts_with("0.2")
 }
 
-/// Calls an event what it is called now, beside what it was called.
+/// Renames an event and keeps its old name beside it.
 fn renamed(record: &mut Map<String, Value>) {
     let class = record.get("event_type").and_then(Value::as_str);
     let now = class.and_then(|class| RENAMED.iter().find(|(before, _)| *before == class));
@@ -118,7 +117,7 @@ fn renamed(record: &mut Map<String, Value>) {
     }
 }
 
-/// What the standard's table does not allow in the way that a call went.
+/// Status transitions that the standard's table does not allow.
 fn status_remarks(record: &Map<String, Value>) -> Option<String> {
     let word = |value: &Value| value.as_str().map(str::to_owned);
     let said = record.get("status").and_then(word)?;

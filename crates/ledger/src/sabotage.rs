@@ -1,26 +1,28 @@
-//! Mechanisms that the simulation of faults switches off one at a time, to show that its checker finds
-//! each. Exists only with the feature `sabotage`, which nothing but that test turns on.
+//! Fault injection switches: the fault simulation turns mechanisms off one at a time, to show that
+//! its checker finds each.
+//!
+//! Exists only with the feature `sabotage`, which nothing but that test turns on.
 
 use std::cell::Cell;
 
-/// A mechanism without which a promise does not hold.
+/// A mechanism that a guarantee depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Only the last owner of a call writes about it.
+    /// Fencing: only the last owner of a call writes about it.
     Fence,
-    /// Only one call carries an intent out.
+    /// Idempotency: only one call carries an intent out.
     IntentGuard,
     /// An effect is on record as submitted before it is sent.
     SubmittedFirst,
-    /// A process that stood still sends nothing.
+    /// A process that was paused sends nothing.
     Clearance,
-    /// That a backend knows nothing of a call counts only after its deadline.
+    /// A backend's "unknown call" counts only after the call's deadline.
     AbsentDeadline,
-    /// What a dead process had sent is looked up.
+    /// Recovery looks up what a dead process had sent.
     RecoveryLookup,
-    /// A call is answered for until its caller has the answer.
+    /// A call keeps its lease until its result is delivered.
     DeliveryLease,
-    /// The end of a call is on record before its answer is given.
+    /// The end of a call is on record before its result is returned.
     RecordFirst,
 }
 
@@ -37,18 +39,18 @@ impl Mechanism {
         Mechanism::RecordFirst,
     ];
 
-    /// Whether it is switched off here.
+    /// Whether it is switched off on this thread.
     pub fn is_off(self) -> bool {
         OFF.get() == Some(self)
     }
 }
 
 thread_local! {
-    /// A simulation runs on one thread, beside others that miss nothing.
+    /// A simulation runs on one thread, beside others whose mechanisms are all on.
     static OFF: Cell<Option<Mechanism>> = const { Cell::new(None) };
 }
 
-/// Switches one mechanism off for all that runs on this thread, or none.
+/// Switches one mechanism off on this thread; `None` switches all on.
 pub fn switch_off(mechanism: Option<Mechanism>) {
     OFF.set(mechanism);
 }

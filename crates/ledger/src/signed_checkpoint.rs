@@ -1,4 +1,5 @@
-//! Checkpoint of the hash chain: an Ed25519 signature over its last entry, so that a cut tail shows.
+//! Checkpoint of the hash chain: an Ed25519 signature over its last entry, so that a cut tail
+//! shows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::chain::Head;
 
-/// The file of the last signed end.
+/// File of the last signed checkpoint.
 pub(crate) const HEAD: &str = "audit-head.json";
-/// The file of the public keys.
+/// File of the public keys.
 pub(crate) const KEYS: &str = "audit-keys.json";
-/// The file of the secret key.
+/// File of the secret key.
 const SECRET: &str = "audit.key";
 
-/// A signed end of the chain.
+/// A signed checkpoint: the head of the chain and its signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SignedHead {
     #[serde(flatten)]
@@ -26,7 +27,7 @@ pub(crate) struct SignedHead {
     pub(crate) signature: Block,
 }
 
-/// What is signed.
+/// The signed content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CheckpointClaim {
     pub(crate) seq: u64,
@@ -57,7 +58,7 @@ struct PublicKey {
     public_key: String,
 }
 
-/// Whoever signs for a folder.
+/// The signer of a folder.
 pub(crate) struct Signer {
     key: SigningKey,
     fingerprint: String,
@@ -65,7 +66,8 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// The signer of a folder. Its key is made if there is none, and published beside it.
+    /// The signer of a folder. Creates its key if it is missing, and publishes the public key
+    /// beside it.
     pub(crate) fn load_or_make(folder: &Path) -> io::Result<Signer> {
         let key = SigningKey::from_bytes(&haft_seal::load_or_make(&folder.join(SECRET))?);
         let fingerprint = fingerprint(&key.verifying_key().to_bytes());
@@ -95,7 +97,7 @@ impl Signer {
         haft_seal::replace(&path, &canonical(&ring))
     }
 
-    /// Signs an end.
+    /// Signs a head.
     pub(crate) fn sign(&self, head: &Head) -> SignedHead {
         let Head { seq, hash, ts } = head.clone();
         let head = CheckpointClaim { seq, hash, at: ts, key: self.id.clone() };
@@ -110,14 +112,14 @@ impl Signer {
 }
 
 impl Keyring {
-    /// The keys that a folder publishes; none when there is no such file or it is not one.
+    /// The published keys of a folder; empty when the file is missing or malformed.
     pub(crate) fn load(folder: &Path) -> Keyring {
         let bytes = fs::read(folder.join(KEYS)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// The fingerprint of the key that signed an end; none where none of these keys did. A key that is
-    /// published under the name of another counts for nothing.
+    /// The fingerprint of the key that signed a checkpoint; `None` where none of these keys did. A
+    /// key that is published under the name of another counts for nothing.
     pub(crate) fn signer(&self, signed: &SignedHead) -> Option<String> {
         let valid = || {
             let public = from_base64url(&self.keys.get(&signed.head.key)?.public_key)?;
@@ -135,13 +137,13 @@ impl Keyring {
     }
 }
 
-/// What a public key is known by: the SHA-256 of its bytes, in hexadecimal.
+/// Fingerprint of a public key: the SHA-256 of its bytes, in hexadecimal.
 fn fingerprint(public: &[u8]) -> String {
     let digest = haft_model::Digest::of_bytes(public);
     digest.as_str().trim_start_matches("sha256:").to_owned()
 }
 
-/// What a key is called in files: the beginning of its fingerprint.
+/// Key id in files: the beginning of its fingerprint.
 fn id(fingerprint: &str) -> String {
     fingerprint.chars().take(16).collect()
 }
@@ -209,12 +211,12 @@ mod tests {
         assert_eq!(ring.signer(&signed).as_deref(), Some(signer.fingerprint()));
         assert_eq!(ring.signer(&forged), None);
         assert_eq!(Keyring::load(theirs.path()).signer(&signed), None);
-        // Their key under the name of ours is not ours.
+        // A foreign key under the name of ours is not ours.
         let mut swapped = Keyring::load(theirs.path());
         let key = swapped.keys.values().next().unwrap().clone();
         swapped.keys.insert(signed.head.key.clone(), key);
         assert_eq!(swapped.signer(&signed), None);
-        // A second look finds the same key.
+        // Loading again finds the same key.
         assert_eq!(Signer::load_or_make(ours.path()).unwrap().sign(&head), signed);
     }
 

@@ -1,4 +1,4 @@
-//! A store on disk: SQLite in one file, large payloads beside it. Several processes may share it.
+//! SQLite store: one database file, with large payloads beside it. Several processes may share it.
 
 mod apply;
 mod asking;
@@ -37,36 +37,36 @@ use crate::{
     Wait,
 };
 
-/// How often other processes are asked for news.
+/// Poll interval for entries of other processes.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// How many accepted entries may wait for a store that is down; more are not accepted.
+/// Most accepted entries that may wait for a store that is down; further appends are refused.
 const MOST_PENDING: u64 = 4096;
 
-/// How long opening waits for a store that another program holds, unless told otherwise.
+/// Default of `open_timeout`.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a store lies and how it works.
+/// Location and tuning of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// The file of the database. Keys and the signed end of the chain lie in its folder.
+    /// Path of the database. Keys and the signed checkpoint lie in its folder.
     pub db: PathBuf,
     /// The folder of large payloads.
     pub payloads: PathBuf,
-    /// How much may queue up before whoever appends has to wait.
+    /// Capacity of the writer's queue; appends beyond it wait (backpressure).
     pub queue: usize,
-    /// How much is written in one transaction at most.
+    /// Most tasks in one transaction.
     pub batch: usize,
     /// The largest payload, in bytes, that lies in the database.
     pub inline: usize,
-    /// How many read at the same time.
+    /// Most concurrent readers.
     pub readers: usize,
-    /// How long opening waits for a store that another program holds.
+    /// How long opening waits for a store that another program holds locked.
     pub open_timeout: Duration,
 }
 
 impl SqliteOptions {
-    /// A store in a folder of its own, with the usual settings.
+    /// A store in a folder of its own, with default tuning.
     pub fn at(folder: impl AsRef<Path>) -> SqliteOptions {
         let folder = folder.as_ref();
         SqliteOptions {
@@ -80,7 +80,7 @@ impl SqliteOptions {
         }
     }
 
-    /// The folder that the database lies in.
+    /// The folder of the database.
     pub(crate) fn folder(&self) -> PathBuf {
         let parent = self.db.parent().filter(|parent| !parent.as_os_str().is_empty());
         parent.unwrap_or(Path::new(".")).to_owned()
@@ -103,7 +103,7 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a store, or makes one; the folders on the way are made too.
+    /// Opens or creates a store; creates missing folders too.
     pub fn open(options: SqliteOptions) -> Result<SqliteStore, Error> {
         let unopenable =
             |cause: String| Error::Unopenable { place: options.db.display().to_string(), cause };
@@ -136,37 +136,37 @@ impl SqliteStore {
         })
     }
 
-    /// Where it lies and how it works.
+    /// Location and tuning of the store.
     pub fn options(&self) -> &SqliteOptions {
         &self.options
     }
 
-    /// What the store is called: a random name that it was given when it was made.
+    /// Identity of the store: a random name from its creation.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// The fingerprint of the key that signs ends of its log here.
+    /// The fingerprint of the key that signs checkpoints here.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Carries signed heads over into a memo from now on: on close, and every thousand entries. A memo
-    /// of another store, and one whose head this log does not hold, stays as it is.
+    /// Copies signed heads into a memo from now on: on close, and every thousand entries. A memo of
+    /// another store, and one whose head this log does not hold, stays as it is.
     pub fn remember_in(&self, file: PathBuf) {
         // The first file stays: a store has one memo.
         let _named = self.memo.set(file);
     }
 
-    /// The furthest end of its log that is signed.
+    /// The furthest signed head of its log.
     pub async fn signed_head(&self) -> Result<Option<LogHead>, Error> {
         self.readers.read(lists::signed_head).await
     }
 
-    /// Writes and signs what is left, and says whether that went well.
+    /// Writes and signs what is left, and reports whether that succeeded.
     pub async fn close(self) -> Result<(), Error> {
         let flushed = self.flush().await;
-        // Waiting for the thread would hold up everybody else on this one.
+        // Joining the thread here would block the other tasks of this runtime thread.
         let closed = tokio::task::spawn_blocking(move || drop(self)).await;
         flushed.and(closed.map_err(|_| Error::Closed))
     }
@@ -194,7 +194,7 @@ impl SqliteStore {
                 return Ok(stored);
             }
             let pause = GLANCE.min(until - now);
-            // A thread that is gone tells nobody; the glances go on.
+            // A writer thread that ended sends no notification; polling continues.
             if let Ok(Err(_)) = tokio::time::timeout(pause, last.changed()).await {
                 tokio::time::sleep(pause).await;
             }
@@ -207,7 +207,7 @@ impl Drop for SqliteStore {
         self.busy.closing.store(true, Ordering::Relaxed);
         drop(self.tasks.take());
         self.wake();
-        // The connection that writes is to be the last: it tidies up behind itself.
+        // The writing connection closes last: SQLite checkpoints on the last close.
         self.readers.close();
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
@@ -226,7 +226,7 @@ impl Store for SqliteStore {
                 return Err(self.late());
             }
             if wait == Wait::Queue && self.placing.is_quick(&draft) {
-                // Whoever does not wait does not pay for the writing either.
+                // A caller that does not wait does not pay for the writing either.
                 self.queue(Task::Queued(Box::new(draft))).await?;
                 return Ok(Receipt { seq: None, fence: None });
             }
@@ -309,7 +309,7 @@ impl Store for SqliteStore {
         &'a self,
         tenant: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>> {
-        // A short list, asked for by every call: sending it to another thread costs more.
+        // A short list that every call reads: sending it to another thread costs more.
         Box::pin(async move { self.readers.read_here(|db| lists::standing(db, tenant)) })
     }
 
@@ -318,7 +318,7 @@ impl Store for SqliteStore {
     }
 
     fn token<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, Error>> {
-        // One row by its key, asked for by every request: sending it to another thread costs more.
+        // One row by its key, read by every request: sending it to another thread costs more.
         Box::pin(async move { self.readers.read_here(|db| lists::token(db, hash)) })
     }
 
@@ -332,7 +332,7 @@ impl Store for SqliteStore {
         intent: &'a Digest,
         source: KeySource,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>> {
-        // One row by its key, asked for by every write: sending it to another thread costs more.
+        // One row by its key, read by every write: sending it to another thread costs more.
         Box::pin(async move { self.readers.read_here(|db| lists::intent(db, intent, source)) })
     }
 

@@ -1,4 +1,4 @@
-//! Fencing tokens, leases and append-only entries: the port that every store implements.
+//! Store port: append-only entries, leases and fencing tokens, which every store implements.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,36 +12,35 @@ use serde::Serialize;
 
 use crate::{Draft, Error, StoreHealth};
 
-/// Work that is under way.
+/// A boxed future that a store returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A place where facts are kept. Every store passes `conformance`.
+/// A store of facts. Every store passes `conformance`.
 ///
-/// The chain is one for all processes that share a store. A draft is written whole or not at all.
+/// All processes that share a store share one hash chain. A draft is written atomically.
 pub trait Store: Send + Sync {
-    /// Whether the store can be written, as far as its last append tells.
+    /// Whether the store can be written, as of its last append.
     fn health(&self) -> &StoreHealth;
 
-    /// Puts an entry at the end of the chain, if its guards hold.
+    /// Appends an entry to the chain, if its guards hold.
     fn append(&self, draft: Draft, wait: Wait) -> BoxFuture<'_, Result<Receipt, Error>>;
 
-    /// Returns once everything handed in before is on the disk.
+    /// Returns once everything appended before is durable.
     fn flush(&self) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Writes something small and takes nothing on trust, to find out whether the store can be
-    /// written.
+    /// Writes a probe, to find out whether the store can be written at this moment.
     fn probe(&self) -> BoxFuture<'_, Result<(), Error>> {
         self.flush()
     }
 
-    /// The entries after one, in order; `None` begins at the first.
+    /// The entries after a sequence number, in order; `None` begins at the first.
     fn entries(
         &self,
         after: Option<u64>,
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<LedgerEntry>, Error>>;
 
-    /// Waits until there is an entry after this one, or the time is over; gives the last there is.
+    /// Waits for an entry after this one, or for the timeout; returns the last sequence number.
     fn wait_past(
         &self,
         seq: Option<u64>,
@@ -51,14 +50,14 @@ pub trait Store: Send + Sync {
     /// Every entry of one invocation, in order.
     fn story<'a>(&'a self, id: &'a InvocationId) -> BoxFuture<'a, Result<Vec<LedgerEntry>, Error>>;
 
-    /// Bytes that an entry of this invocation names; none when they are gone.
+    /// The payload that an entry of this invocation names; `None` when it was forgotten.
     fn payload<'a>(
         &'a self,
         id: &'a InvocationId,
         digest: &'a Digest,
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, Error>>;
 
-    /// Forgets bytes. What names them stays.
+    /// Forgets a payload. The entries that name it stay.
     fn forget<'a>(
         &'a self,
         id: &'a InvocationId,
@@ -74,34 +73,34 @@ pub trait Store: Send + Sync {
         filter: &'a QuestionFilter,
     ) -> BoxFuture<'a, Result<Vec<QuestionRecord>, Error>>;
 
-    /// Answers that stand, all of a tenant or of everybody.
+    /// Standing answers, of one tenant or of all.
     fn standing<'a>(
         &'a self,
         tenant: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Vec<StandingAnswer>, Error>>;
 
-    /// The tokens that were issued and not taken back, also those that ran out, by their ids.
+    /// The tokens that were not revoked, expired ones included, by id.
     fn tokens(&self) -> BoxFuture<'_, Result<Vec<Token>, Error>>;
 
-    /// The one of them whose text has this digest.
+    /// The token whose text has this digest.
     fn token<'a>(&'a self, hash: &'a Digest) -> BoxFuture<'a, Result<Option<Token>, Error>>;
 
-    /// Attempts that reached a driver, in the order of the log.
+    /// Attempts that reached a driver, in log order.
     fn uses<'a>(&'a self, filter: &'a UseFilter) -> BoxFuture<'a, Result<Vec<Use>, Error>>;
 
-    /// The call that carries out an intent, and how far it is. Where the key comes from says which
-    /// list it is in.
+    /// Deduplication: the call that carries out an intent, and its state. The key's source selects
+    /// the list.
     fn intent<'a>(
         &'a self,
         intent: &'a Digest,
         source: KeySource,
     ) -> BoxFuture<'a, Result<Option<IntentRecord>, Error>>;
 
-    /// The calls that undo others and did not tell them yet what came of it, by the ids of those.
+    /// Open compensations, by the id of the original call.
     fn undoings(&self) -> BoxFuture<'_, Result<Vec<OpenUndoing>, Error>>;
 
-    /// Takes the lease of an invocation that is not over, unless somebody else holds one that has not
-    /// run out. The token is larger than every token before it.
+    /// Takes the lease of an invocation that has not ended, unless another owner holds one that has
+    /// not expired. The fencing token is larger than every token before it.
     fn lease<'a>(
         &'a self,
         id: &'a InvocationId,
@@ -110,9 +109,8 @@ pub trait Store: Send + Sync {
         until: DualTime,
     ) -> BoxFuture<'a, Result<Option<Fence>, Error>>;
 
-    /// Prolongs a lease, if it is still the same. Others of its owner stay as they are: a call that
-    /// nobody carries on any more has to run out, however busy its process is. Tells whether it is
-    /// the same.
+    /// Renews a lease if its token still matches, and reports that. The owner's other leases stay
+    /// as they are: an abandoned call has to expire, however busy its process is.
     fn renew<'a>(
         &'a self,
         id: &'a InvocationId,
@@ -120,7 +118,7 @@ pub trait Store: Send + Sync {
         until: DualTime,
     ) -> BoxFuture<'a, Result<bool, Error>>;
 
-    /// Gives leases back.
+    /// Releases leases.
     fn release_all(
         &self,
         leases: Vec<(InvocationId, Fence, Disclosure)>,
@@ -133,7 +131,7 @@ pub trait Store: Send + Sync {
         })
     }
 
-    /// Gives a lease back.
+    /// Releases a lease.
     fn release<'a>(
         &'a self,
         id: &'a InvocationId,
@@ -142,45 +140,45 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'a, Result<(), Error>>;
 }
 
-/// What the caller knows of the effect when the lease of a call is given back.
+/// What the caller learned of the effect when its call's lease is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disclosure {
-    /// What is on record.
+    /// The recorded outcome.
     Outcome,
-    /// That it is unknown. Another process may have settled it before the answer was handed over, so an
-    /// intent without a key stays on record until a caller hears what was found out.
+    /// That it is unknown. Another process may have settled it before the result was delivered, so
+    /// an intent without a key stays on record until a caller learns what was found out.
     Unknown,
 }
 
-/// What an append waits for.
+/// Durability that an append waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// The disk: the receipt means that it is there. An entry that is given up waiting for may be
+    /// The disk: the receipt means that it is durable. An entry whose caller stops waiting may be
     /// written all the same.
     Disk,
-    /// The disk, at most until then. What is not written by then never is.
+    /// The disk, until a deadline. An entry that is not written by then never is.
     Until(Instant),
-    /// Nothing but room in the queue. Only for what nobody's safety depends on.
+    /// Only room in the queue. For entries that no safety property depends on.
     Queue,
 }
 
-/// Proof that an entry was taken.
+/// Proof that an entry was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Its number, where the append waited for the disk.
+    /// Its sequence number, where the append waited for the disk.
     pub seq: Option<u64>,
     /// The lease that was taken with it.
     pub fence: Option<Fence>,
 }
 
-/// The right to write about a running invocation.
+/// Fencing token: the right to write about a running invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence(pub u64);
 
 /// One link of the chain, as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// Its number, from 0.
+    /// Sequence number, from 0.
     pub seq: u64,
     /// Its line: an AIP-7 audit event in canonical JSON, `hash` included.
     pub line: String,
@@ -193,18 +191,18 @@ pub struct Run {
     pub invocation_id: InvocationId,
     /// The contract, or `unresolved:<name>`.
     pub tool_id: String,
-    /// Who called.
+    /// Id of the caller.
     pub actor: String,
-    /// For whom.
+    /// Tenant of the caller.
     pub tenant: String,
-    /// Where it stands.
+    /// Current status.
     pub status: Status,
-    /// What is known of the effect.
+    /// Current effect state.
     pub effect_state: EffectState,
-    /// What went wrong.
+    /// Error code of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<Code>,
-    /// The question that is open.
+    /// The open question, while it waits for approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<QuestionId>,
     /// When it came in.
@@ -214,38 +212,38 @@ pub struct Run {
     pub ended_at: Option<Timestamp>,
 }
 
-/// An intent, the call that carries it out, and how far that is.
+/// An intent, the call that carries it out, and its lease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntentRecord {
-    /// The intent.
+    /// The bound intent.
     pub intent: Intent,
-    /// The call.
+    /// The call that carries it out.
     pub run: Run,
-    /// The lease of the call. A call that changes something keeps it until its answer was handed over.
+    /// Lease of the call. A call that changes something keeps it until its result was delivered.
     pub lease: Option<Lease>,
 }
 
-/// A call that was to undo another, which was not told yet what came of it.
+/// An open compensation: the original call was not told its outcome yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenUndoing {
-    /// The call that is undone.
+    /// The call that is compensated.
     pub original: InvocationId,
-    /// The call that undoes it.
+    /// The compensating call.
     pub by: InvocationId,
 }
 
-/// Who has the right to write about an invocation.
+/// Lease: the exclusive right to write about an invocation, until it expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Who.
+    /// Id of the owning process.
     pub owner: String,
-    /// Until when, unless it is prolonged.
+    /// Expiry, unless it is renewed.
     pub until: DualTime,
-    /// The token.
+    /// Its fencing token.
     pub fence: Fence,
 }
 
-/// Which invocations.
+/// Filter of invocations.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     /// Only this one.
@@ -262,24 +260,24 @@ pub struct RunFilter {
     pub open: bool,
     /// Only those whose effect is unknown.
     pub unknown: bool,
-    /// Only those before this one, for paging.
+    /// Only those before this one, for pagination.
     pub before: Option<InvocationId>,
-    /// At most so many; 0 means 50.
+    /// Page size; 0 means 50.
     pub most: usize,
 }
 
-/// A question and what became of it.
+/// A question and its answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QuestionRecord {
     /// The question.
     pub question: Question,
-    /// Where it stands. One whose time is over is still `open` until that is on record.
+    /// Recorded state. An expired question is still `open` until that is on record.
     pub state: QuestionState,
     /// The answers so far.
     pub answers: Vec<ApprovalAnswer>,
 }
 
-/// Which questions.
+/// Filter of questions.
 #[derive(Clone, Debug, Default)]
 pub struct QuestionFilter {
     /// Only this one.
@@ -292,14 +290,14 @@ pub struct QuestionFilter {
     pub open: bool,
 }
 
-/// One attempt that reached a driver, with everything that limits look at.
+/// One attempt that reached a driver, with everything that quotas count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
-    /// The entry that says so.
+    /// Sequence number of its entry.
     pub seq: u64,
-    /// Of which call.
+    /// The call it belongs to.
     pub invocation: InvocationId,
-    /// Which attempt, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
     /// When it began.
     pub at: Timestamp,
@@ -307,20 +305,20 @@ pub struct Use {
     pub tool: String,
     /// The driver.
     pub driver: DriverId,
-    /// Who called.
+    /// Id of the caller.
     pub actor: String,
-    /// For whom.
+    /// Tenant of the caller.
     pub tenant: String,
-    /// What else it counts as.
+    /// What else quotas count it as.
     pub charge: Charge,
 }
 
-/// Which attempts.
+/// Filter of attempts.
 #[derive(Clone, Debug)]
 pub struct UseFilter {
-    /// Only what was put on record after this entry.
+    /// Only entries after this sequence number.
     pub after: Option<u64>,
-    /// Only what began at or after this time.
+    /// Only attempts that began at or after this time.
     pub since: Timestamp,
     /// Only by this actor.
     pub actor: Option<String>,

@@ -1,4 +1,4 @@
-//! Checking a log offline, from files alone: nothing is believed that is not written in them.
+//! Offline verification: checks a log from files alone, and trusts nothing that is not in them.
 
 mod chain;
 mod folder;
@@ -16,40 +16,40 @@ pub use folder::{export, verify_folder, verify_folder_against};
 pub use pins::Pins;
 pub use store::{verify_store, verify_store_against};
 
-/// What a check of a log found.
+/// Result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// How many entries were looked at.
+    /// Number of entries checked.
     pub entries: u64,
     /// The hash of the last one.
     pub head: Option<String>,
-    /// The last one by its number and hash, as a later check can be held to.
+    /// Number and hash of the last one, to pin in a later verification.
     pub last: Option<LogHead>,
-    /// The fingerprints of the keys that signed ends of the log.
+    /// The fingerprints of the keys that signed checkpoints.
     pub keys: Vec<String>,
-    /// What is wrong, in the order of the log; empty means that all is well.
+    /// Findings in log order; empty means that the log is sound.
     pub findings: Vec<Finding>,
 }
 
 impl Verification {
-    /// Whether all is well.
+    /// Whether there are no findings.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
-/// One thing that is wrong with a log.
+/// One defect of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What kind of thing: `chain.tampered`, `chain.seq_gap`, `chain.broken`, `chain.time`,
+    /// Kind of finding: `chain.tampered`, `chain.seq_gap`, `chain.broken`, `chain.time`,
     /// `chain.truncated`, `head.missing`, `head.unsigned`, `payload.changed`, `payload.missing`,
-    /// `payload.stray`, `lists.differ`, `store.corrupt`, `head.resigned`, `key.changed` where
-    /// the log names a second key that is not pinned, and where it is held against something:
-    /// `chain.rolled_back`, `key.foreign` or `store.replaced`.
+    /// `payload.stray`, `lists.differ`, `store.corrupt`, `head.resigned`, `key.changed` where the
+    /// log names a second key that is not pinned, and with pins: `chain.rolled_back`, `key.foreign`
+    /// or `store.replaced`.
     pub code: &'static str,
-    /// At which entry.
+    /// Sequence number of the entry, where it is about one.
     pub seq: Option<u64>,
-    /// What, in one line.
+    /// The defect, in one line.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! Who calls and who answers.
+//! Actor: the identity that calls tools and answers questions, with its tenant and roles.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::ActorId;
 
-/// What an actor may be.
+/// A role of an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Calls tools.
     Agent,
-    /// Answers asks.
+    /// Answers approval questions.
     Approver,
-    /// Runs the workspace.
+    /// Runs the workspace (the operator).
     Admin,
-    /// Reads the log.
+    /// Reads the ledger.
     Auditor,
 }
 
 impl Role {
-    /// Its name.
+    /// The spelling in settings and records.
     pub fn name(self) -> &'static str {
         match self {
             Role::Agent => "agent",
@@ -33,8 +33,8 @@ impl Role {
     }
 }
 
-/// Whether a role that somebody holds is the one that is wanted, by our names or by those of the
-/// specs: an owner is an `admin`, an editor an `approver`, a viewer an `auditor`.
+/// Whether a held role satisfies a wanted one, by our names or by those of the specs: an owner is
+/// an `admin`, an editor an `approver`, a viewer an `auditor`.
 pub fn is_role(held: &str, wanted: &str) -> bool {
     let ours = |role: &str| match role {
         "owner" => "admin".to_owned(),
@@ -45,7 +45,7 @@ pub fn is_role(held: &str, wanted: &str) -> bool {
     ours(held) == ours(wanted)
 }
 
-/// Whether a name such as `ana`, `user:ana` or `user://ana` is this person's.
+/// Whether a name such as `ana`, `user:ana` or `user://ana` denotes this person.
 pub fn is_user(id: &ActorId, name: &str) -> bool {
     let bare = |name: &str| {
         let rest = name.strip_prefix("user:").unwrap_or(name);
@@ -54,8 +54,8 @@ pub fn is_user(id: &ActorId, name: &str) -> bool {
     id.as_str().starts_with("user:") && bare(id.as_str()) == bare(name)
 }
 
-/// Whether two ids may stand for one person: `agent:ana` and `user:ana` are two roles of one subject, so
-/// an answer of the one never counts beside the other, nor for a call of it.
+/// Whether two ids may belong to one person: `agent:ana` and `user:ana` are two roles of one
+/// subject, so an answer of the one never counts beside the other, nor for a call of it.
 pub fn is_same_person(one: &ActorId, other: &ActorId) -> bool {
     let bare = |id: &'_ ActorId| -> String {
         let id = id.as_str();
@@ -65,22 +65,22 @@ pub fn is_same_person(one: &ActorId, other: &ActorId) -> bool {
     one == other || bare(one) == bare(other)
 }
 
-/// An actor as the edge established it: no room behind the edge doubts or changes it.
+/// An authenticated actor: the edge establishes it, and no later stage doubts or changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Actor {
-    /// Who.
+    /// Id such as `user:ana` or `agent:bot`.
     pub id: ActorId,
-    /// Whose they are; tenants are apart in everything.
+    /// Tenant of the actor; tenants share nothing.
     pub tenant: Arc<str>,
-    /// What they may do.
+    /// Roles that the edge established.
     pub roles: BTreeSet<Role>,
-    /// Who really typed it, where somebody speaks as another.
+    /// The actor who really typed it, where one actor speaks as another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speaking: Option<ActorId>,
 }
 
 impl Actor {
-    /// An actor of a tenant.
+    /// An actor of a tenant, with its roles.
     pub fn new(
         id: impl Into<ActorId>,
         tenant: &str,
@@ -94,30 +94,30 @@ impl Actor {
         }
     }
 
-    /// Whether they hold a role, by our name for it or by that of the specs.
+    /// Whether the actor holds a role, by our name for it or by that of the specs.
     pub fn holds(&self, role: &str) -> bool {
         self.roles.iter().any(|held| is_role(held.name(), role))
     }
 
-    /// Whether this is a person: only a person answers questions, whatever roles say.
+    /// Whether the actor is a person: only a person answers questions, whatever the roles say.
     pub fn is_person(&self) -> bool {
         let person = |id: &ActorId| id.as_str().starts_with("user:");
         person(&self.id) && self.speaking.as_ref().is_none_or(person)
     }
 
-    /// Whether they may answer questions at all: a person who is an approver or runs the workspace.
+    /// Whether the actor may answer questions at all: a person who is an approver or an admin.
     pub fn may_answer(&self) -> bool {
         self.is_person()
             && (self.roles.contains(&Role::Approver) || self.roles.contains(&Role::Admin))
     }
 
-    /// Whether they may see the calls of others of their tenant: those who run the workspace, answer
-    /// questions or check the log.
+    /// Whether the actor may see other actors' calls in its tenant: admins, approvers and auditors
+    /// may.
     pub fn sees_all(&self) -> bool {
         self.roles.iter().any(|role| *role != Role::Agent)
     }
 
-    /// Whether they may change anything: an auditor who holds no other role reads, and nothing else.
+    /// Whether the actor may change anything: an auditor without another role only reads.
     pub fn may_change(&self) -> bool {
         !self.roles.contains(&Role::Auditor) || self.roles.len() > 1
     }
@@ -134,7 +134,7 @@ impl Actor {
 }
 
 impl From<ActorId> for Actor {
-    /// Somebody of whom nothing but the id is known: an agent, or a person without a role.
+    /// An actor of which only the id is known: an agent, or a person without a role.
     fn from(id: ActorId) -> Actor {
         let agent = id.as_str().starts_with("agent:");
         Actor::new(id, "default", agent.then_some(Role::Agent))

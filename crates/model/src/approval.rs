@@ -1,20 +1,20 @@
-//! What a contract asks of people before it runs.
+//! Approval requirement of a contract: when a person has to approve before the call runs.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
-/// From least to most strict; the order is the rule for combining.
+/// Approval class, from least to most strict; the order is the rule for combining.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalClass {
-    /// The author sees no need to ask.
+    /// The contract asks for no approval.
     #[default]
     Auto,
     /// Ask when this call may change something.
     OnMutate,
-    /// Ask every time.
+    /// Ask for every call.
     Always,
 }
 
@@ -25,7 +25,7 @@ pub enum ApprovalClass {
 pub struct Approval {
     /// The strictest class stated.
     pub class: ApprovalClass,
-    /// Named policies that also have to be asked.
+    /// Named policies that have to agree as well.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub policies: BTreeSet<String>,
 }

@@ -1,4 +1,4 @@
-//! Who reads what we say of a call: a person may be told the command that mends it, a model may not.
+//! Audience of a message: a person may read the command that fixes a problem, a model may not.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::{Actor, Content, Envelope, ResultStatus, Stop};
 
-/// What a model reads in the place of a command: who has to act, and not how.
+/// What a model reads in place of a command: who has to act, not how.
 const FOR_PEOPLE: &str = "a person who runs this workspace has to see to it";
 
-/// How a command of ours begins where one is quoted.
+/// How a quoted command of ours begins.
 const QUOTED: &str = "`haft ";
 
-/// Commands that only look. They decide nothing, so that a clause with one is left out and no person is
-/// called for; any other word after `haft` is taken for a command that decides.
+/// Read-only commands. They decide nothing, so a clause with one is left out without calling for a
+/// person; any other word after `haft` counts as a command that decides.
 const LOOKING: [&str; 11] = [
     "approvals",
     "audit",
@@ -28,19 +28,19 @@ const LOOKING: [&str; 11] = [
     "why",
 ];
 
-/// Who reads what we say. A model that is shown the command by which people decide could run it.
+/// Who reads a message. A model that sees the command by which people decide could run it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Audience {
     /// A person at a terminal.
     Person,
-    /// A model, or a program that hands our words to one.
+    /// A model, or a program that hands our messages to one.
     #[default]
     Agent,
 }
 
 impl Audience {
-    /// Who reads the answer to a call: a person only where a person made it at a terminal. An agent that
-    /// runs the command reads what it prints.
+    /// The audience of a call's answer: a person only where a person made the call at a terminal.
+    /// An agent that runs the command reads what it prints.
     pub fn of_call(channel: &str, actor: &Actor) -> Audience {
         match channel == "cli" && actor.is_person() {
             true => Audience::Person,
@@ -48,7 +48,7 @@ impl Audience {
         }
     }
 
-    /// A text of ours without the clauses that hold a command, unless a person reads it.
+    /// A message without the clauses that hold a command, unless a person reads it.
     pub fn words(self, text: &str) -> Cow<'_, str> {
         match self {
             Audience::Agent if names_command(text) => Cow::Owned(without_commands(text)),
@@ -56,7 +56,7 @@ impl Audience {
         }
     }
 
-    /// The same for every text in a value.
+    /// The same for every string in a JSON value.
     pub fn value(self, mut value: Value) -> Value {
         if self == Audience::Agent {
             clean(&mut value);
@@ -66,7 +66,7 @@ impl Audience {
 }
 
 impl Stop {
-    /// The refusal as it is told.
+    /// The refusal, worded for its audience.
     pub fn told_to(mut self, audience: Audience) -> Stop {
         if audience == Audience::Person {
             return self;
@@ -84,7 +84,7 @@ impl Stop {
 }
 
 impl Envelope {
-    /// The answer as it is told. What a backend gave is its own and stays as it is.
+    /// The answer, worded for its audience. Backend output stays as it is.
     pub fn told_to(mut self, audience: Audience) -> Envelope {
         if audience == Audience::Person {
             return self;
@@ -97,7 +97,7 @@ impl Envelope {
             clean(&mut error.cause);
             error.rejected.iter_mut().for_each(clean);
         }
-        // The first piece of bad news is ours, and so is that a person has to answer.
+        // The first error text is ours, and so is the notice that a person has to answer.
         let is_ours = self.error.is_some() || self.status == ResultStatus::Pending;
         if is_ours && let Some(Content::Text { text }) = self.model_facing_content.first_mut() {
             *text = in_place(std::mem::take(text));
@@ -123,12 +123,12 @@ fn clean(value: &mut Value) {
     }
 }
 
-/// Whether a text holds a command of ours: quoted, or as all that it says.
+/// Whether a text holds a command of ours: quoted, or as its only content.
 fn names_command(text: &str) -> bool {
     text.contains(QUOTED) || text.lines().any(is_command)
 }
 
-/// Whether a line is nothing but a command, such as a step that mends something.
+/// Whether a line is nothing but a command, such as a step that fixes a problem.
 fn is_command(line: &str) -> bool {
     let mut words = line.trim().split(' ');
     let verb = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -136,7 +136,7 @@ fn is_command(line: &str) -> bool {
     words.next() == Some("haft") && words.next().is_some_and(|word| verb(word) && word != "is")
 }
 
-/// A text whose clauses with a command are left out, and which says who has to act instead.
+/// The text without its command clauses, naming who has to act instead.
 fn without_commands(text: &str) -> String {
     let lines = text.lines().map(|line| {
         if !names_command(line) {
@@ -153,7 +153,7 @@ fn without_commands(text: &str) -> String {
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether every command in a clause only looks.
+/// Whether every command in a clause is read-only.
 fn only_looks(clause: &str) -> bool {
     let mut named = clause.split("haft ").skip(1);
     named.all(|rest| {

@@ -1,4 +1,4 @@
-//! A call as its caller sent it.
+//! Call request: one tool call as its caller sent it, before any validation.
 
 use std::sync::Arc;
 
@@ -7,53 +7,53 @@ use serde_json::Value;
 
 use crate::{Actor, DriverId, InvocationId, JsonFlaw, SchedulerPolicy};
 
-/// One wish to use a tool: who, what and with which input. Nothing in it has been checked.
+/// A request to call a tool: actor, tool and input. Nothing in it has been validated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// Who calls.
+    /// The calling actor, as the edge authenticated it.
     pub actor: Arc<Actor>,
     /// A tool's id, `id@major`, or alias.
     pub tool: String,
-    /// The input as a value. Where `sent` is given, that is read and this is not.
+    /// The input as a value; ignored where `sent` is given.
     pub input: Value,
     /// The input byte for byte, where it came as text.
     pub sent: Option<String>,
-    /// What is wrong with the text that the input came in, where the edge that read it has `input` alone.
+    /// JSON flaw of the input's source text, where the edge that read it keeps only `input`.
     pub flaw: Option<JsonFlaw>,
     /// What the host adds beside the input; never mixed into it.
     pub context: Value,
-    /// The driver the caller insists on.
+    /// Driver pin: the driver that the caller insists on.
     pub pinned: Option<DriverId>,
     /// Regions that the call must stay in; empty means anywhere.
     pub region: Vec<String>,
-    /// What the call is known by elsewhere: each has a `source`.
+    /// Foreign ids of the call (request ids, trace ids); each has a `source`.
     pub native: Vec<Value>,
-    /// By which way it came: `cli`, `library`, `mcp` …
+    /// Channel it came through: `cli`, `library`, `mcp` …
     pub channel: &'static str,
-    /// The key that says which calls are the same intent.
+    /// Idempotency key: calls with the same key are one intent. The caller sets it.
     pub key: Option<String>,
-    /// The call that makes this one.
+    /// Parent call, where a call makes this one.
     pub parent: Option<InvocationId>,
-    /// The call that this one undoes.
+    /// The call that this one compensates.
     pub compensates: Option<InvocationId>,
-    /// Its place among others that were asked for together.
+    /// Position in a batch, for a call that is part of one.
     pub batch: Option<BatchPlace>,
 }
 
-/// The place of a call in its batch.
+/// Position of a call in its batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchPlace {
-    /// Which batch.
+    /// Id of the batch.
     pub id: String,
-    /// Its place in the order of the request, from 0.
+    /// Position in the order of the request, from 0.
     pub index: u64,
-    /// The calls of the batch that had to end before it began.
+    /// Calls of the batch that have to end before this one begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<InvocationId>,
-    /// How many equal calls of the batch come before it: asked for together, they are not the same.
+    /// Number of equal calls before it in the batch: equal calls in one batch are distinct intents.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub twin: u64,
-    /// The rules that the batch is scheduled by.
+    /// Scheduler policy of the batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Arc<SchedulerPolicy>>,
 }
@@ -63,7 +63,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Call {
-    /// What is wrong with the text that the input came in.
+    /// The first JSON flaw of the input's source text.
     pub fn flaw(&self) -> Option<JsonFlaw> {
         let sent = self.sent.as_ref();
         self.flaw.clone().or_else(|| sent.and_then(JsonFlaw::in_text))
@@ -74,7 +74,7 @@ impl Call {
         Call::by(Arc::new(actor.into()), tool, input)
     }
 
-    /// The same of somebody who is known already.
+    /// A call by an actor that is shared already.
     pub fn by(actor: Arc<Actor>, tool: impl Into<String>, input: Value) -> Call {
         Call {
             actor,

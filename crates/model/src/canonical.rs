@@ -1,7 +1,7 @@
 //! Canonical JSON (RFC 8785): one text for every value, whatever the order of its keys.
 //!
-//! Written in one buffer, because every call is hashed several times: an object is put down as it
-//! comes and sorted in place at its end, and most come sorted already.
+//! It writes into one buffer, because every call is hashed several times: an object is written as
+//! it comes and sorted in place at its end, and most objects come sorted already.
 
 mod parts;
 mod write;
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-/// Whole numbers beyond this are not exact in the numbers that JSON means.
+/// Largest integer that a double represents exactly along with all smaller ones.
 const LARGEST_EXACT: u64 = 1 << 53;
 
 /// The canonical bytes of a value.
@@ -24,14 +24,14 @@ pub fn canonical<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
 /// A value in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Canonical {
-    /// Its text.
+    /// The canonical text.
     pub text: String,
-    /// Whether a whole number in it was rounded: canonical JSON knows doubles only.
+    /// Whether a whole number in it was rounded: canonical JSON only has doubles.
     pub rounded: bool,
 }
 
 impl Canonical {
-    /// The canonical form of a value; none if it has none.
+    /// The canonical form of a value; `None` if it has none.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Option<Canonical> {
         let mut text = Text { out: Vec::with_capacity(512), ..Text::default() };
         value.serialize(&mut text).ok()?;
@@ -39,31 +39,31 @@ impl Canonical {
     }
 }
 
-/// A text under way.
+/// A canonical text in progress.
 #[derive(Default)]
 struct Text {
     out: Vec<u8>,
-    /// The objects that are open.
+    /// Objects that are still open.
     objects: Vec<OpenObject>,
-    /// The properties of the objects that are open.
+    /// Properties of the open objects.
     properties: Vec<Property>,
-    /// Where properties are put in order.
+    /// Scratch buffer for sorting properties.
     sorted: Vec<u8>,
     rounded: bool,
 }
 
-/// An object that is open.
+/// An object that is still open.
 #[derive(Clone, Copy)]
 struct OpenObject {
-    /// Where its first property begins.
+    /// Offset of its first property.
     start: usize,
-    /// The same in `properties`.
+    /// Index of its first property in `properties`.
     first: usize,
     /// Whether its properties came in order so far.
     in_order: bool,
 }
 
-/// Where a property lies: its key, quotes included, and its end.
+/// Offsets of a property: its key, quotes included, and its end.
 #[derive(Clone, Copy)]
 struct Property {
     start: usize,
@@ -78,7 +78,7 @@ impl Text {
         self.objects.push(OpenObject { start, first, in_order: true });
     }
 
-    /// Begins a property: its key is put down next, then `end_key`, its value and `end_value`.
+    /// Begins a property: the key follows, then `end_key`, the value and `end_value`.
     fn begin_key(&mut self) {
         if self.objects.last().is_some_and(|object| object.start < self.out.len()) {
             self.out.push(b',');
@@ -91,7 +91,7 @@ impl Text {
         self.out.get(property.start + 1..property.key_end.saturating_sub(1)).unwrap_or_default()
     }
 
-    /// Looks whether the key that just ended comes after the one before it.
+    /// Checks whether the key that just ended sorts after the one before it.
     fn end_key(&mut self) {
         let end = self.out.len();
         self.out.push(b':');
@@ -144,8 +144,8 @@ impl Text {
     }
 }
 
-/// Keys are ordered by their UTF-16 code units, which for plain ASCII are its bytes; they are read as
-/// such only where the first difference is something else.
+/// Keys sort by their UTF-16 code units, which for ASCII are its bytes; they are decoded only where
+/// an escape or a non-ASCII byte decides.
 fn compare(one: &[u8], other: &[u8]) -> Ordering {
     let plain = |byte: &u8| byte.is_ascii() && *byte != b'\\';
     for (mine, theirs) in one.iter().zip(other) {

@@ -1,4 +1,4 @@
-//! The one table of error codes and what each is called in the three specs.
+//! Error codes: the one table, with each code's name in the three specs.
 //!
 //! A code is the `error_code` of a result; `error_class` (Agent Tool), `code` (AIP-14) and
 //! `aruntime_code` (ARuntime) are projections of it. `docs/errors/<code>.md` explains each.
@@ -7,20 +7,20 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// When the same call may be sent again.
+/// Retry advice: when the caller may send the same call again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// It may.
+    /// A retry may succeed.
     Yes,
-    /// It must not, or it cannot help.
+    /// A retry is forbidden or cannot help.
     No,
-    /// After something has changed.
+    /// A retry may succeed after the named change.
     After(&'static str),
 }
 
 macro_rules! codes {
     ($($variant:ident $name:literal $class:literal $aip:literal $aruntime:literal $retry:expr, $about:literal;)*) => {
-        /// Why a call did not end as its caller hoped.
+        /// Why a call failed or was refused.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $(#[doc = $about] $variant,)*
@@ -30,12 +30,12 @@ macro_rules! codes {
             /// Every code, in the order of the table.
             pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
 
-            /// The stable name.
+            /// The stable name, as results and pages under `docs/errors` use it.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name,)* }
             }
 
-            /// The code of a name.
+            /// The code of a stable name.
             pub fn parse(name: &str) -> Option<Code> {
                 Code::ALL.iter().copied().find(|code| code.name() == name)
             }
@@ -55,12 +55,12 @@ macro_rules! codes {
                 match self { $(Code::$variant => $aruntime,)* }
             }
 
-            /// Whether sending the call again can be right.
+            /// Whether a retry can be right.
             pub fn retry(self) -> Retry {
                 match self { $(Code::$variant => $retry,)* }
             }
 
-            /// One sentence on what happened.
+            /// One sentence on what the code means.
             pub fn about(self) -> &'static str {
                 match self { $(Code::$variant => $about,)* }
             }

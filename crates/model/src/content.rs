@@ -1,4 +1,4 @@
-//! What a result is made of.
+//! Result content: text, values, media and links that make up a result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,9 +9,9 @@ use crate::Digest;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
-    /// Words.
+    /// Plain text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     },
     /// A JSON value.
@@ -19,29 +19,29 @@ pub enum Content {
         /// The value.
         data: Value,
     },
-    /// A picture.
+    /// An image.
     Image(Media),
-    /// A sound.
+    /// Audio.
     Audio(Media),
-    /// A film.
+    /// Video.
     Video(Media),
-    /// A file, bytes and all.
+    /// A file with its bytes.
     File(Media),
-    /// Something that can be fetched.
+    /// A link to a resource that the reader can fetch.
     ResourceLink(Link),
-    /// Something that could be fetched, here already.
+    /// A resource with its text included.
     EmbeddedResource {
-        /// Where it is from.
+        /// URI of the resource.
         uri: String,
         /// Its media type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mime_type: Option<String>,
-        /// Its words.
+        /// Text of the resource.
         text: String,
     },
     /// Lines of a log.
     Log {
-        /// The lines.
+        /// The log lines.
         text: String,
         /// `stdout`, `stderr` …
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,17 +49,17 @@ pub enum Content {
     },
     /// A change, as a unified diff.
     Diff {
-        /// The diff.
+        /// The unified diff.
         text: String,
-        /// Of what.
+        /// Path of the changed file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<String>,
     },
     /// A deliverable with an identity of its own.
     ArtifactRef(Link),
-    /// The whole of something of which only a part is shown.
+    /// The full output of which the result shows a part.
     PersistedOutputRef(Link),
-    /// Another agent goes on.
+    /// A handoff: another agent continues.
     HandoffRef(Link),
 }
 
@@ -70,26 +70,26 @@ pub struct Media {
     pub mime_type: String,
     /// The bytes, in base64.
     pub data: String,
-    /// What it is called.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
-/// Something that is elsewhere.
+/// A reference to content that is stored elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// Where.
+    /// Location of the content.
     pub uri: String,
-    /// What it is called.
+    /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
-    /// The digest of its bytes, if known.
+    /// SHA-256 of its bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// How many bytes.
+    /// Size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// How it relates to the call, such as `native_output` or `created`.

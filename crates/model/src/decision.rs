@@ -1,4 +1,5 @@
-//! What was said about a call and what follows from it. Made by `policy`, kept by the ledger.
+//! Policy decision: the opinions about a call and the verdict. `policy` makes it, the ledger keeps
+//! it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,9 +8,9 @@ use crate::status::words;
 use crate::{Code, Signer, Timestamp, Verdict};
 
 words! {
-    /// Which layer an opinion comes from.
+    /// The layer that an opinion comes from.
     Layer {
-        /// A document that could not be read, or a source that failed.
+        /// A document that could not be read, or a source that failed; fails closed.
         Fault "fault",
         /// AIP-38 grants.
         Grant "grant",
@@ -29,25 +30,25 @@ words! {
         Classifier "classifier",
         /// A hook.
         Hook "hook",
-        /// Risk against autonomy, where no rule speaks.
+        /// Risk against autonomy, where no rule applies.
         Autonomy "autonomy",
-        /// A remembered approval.
+        /// A standing approval.
         Standing "standing",
-        /// A person.
+        /// A person's answer.
         Person "person",
     }
 }
 
 words! {
-    /// What an opinion says; a layer that leaves it to others passes.
+    /// What an opinion says; a layer without an opinion passes.
     Says {
-        /// Go.
+        /// Allow the call.
         Allow "allow",
-        /// Another layer decides.
+        /// Leave the decision to another layer.
         Passthrough "passthrough",
         /// Ask a person.
         Ask "ask",
-        /// Do not.
+        /// Deny the call.
         Deny "deny",
     }
 }
@@ -64,17 +65,17 @@ words! {
     }
 }
 
-/// One voice about one call.
+/// One layer's opinion about one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opinion {
-    /// Whose.
+    /// The layer that speaks.
     pub layer: Layer,
-    /// What it says.
+    /// The opinion itself.
     pub says: Says,
-    /// Which rule, grant, policy or hook, by its name or place.
+    /// Name or place of the rule, grant, policy or hook behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
     /// For an ask: what else may answer it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +89,7 @@ pub struct Opinion {
 }
 
 impl Opinion {
-    /// Whether somebody was asked for it, as against what stands in a rule.
+    /// Whether a source was asked for it at call time, in contrast to a rule on file.
     pub fn is_heard(&self) -> bool {
         matches!(self.layer, Layer::Hook | Layer::Classifier)
     }
@@ -106,31 +107,31 @@ impl Opinion {
         }
     }
 
-    /// Names the rule behind it.
+    /// Names the rule behind the opinion.
     pub fn by(self, rule: impl Into<String>) -> Opinion {
         Opinion { rule: Some(rule.into()), ..self }
     }
 
-    /// Says what else may answer an ask.
+    /// Sets what else may answer an ask.
     pub fn firm(self, firmness: Firmness) -> Opinion {
         Opinion { firmness: Some(firmness), ..self }
     }
 
-    /// Says who has to answer an ask.
+    /// Sets who has to answer an ask.
     pub fn needing(self, needs: Needs) -> Opinion {
         Opinion { needs, ..self }
     }
 }
 
-/// Who has to answer an ask, and how many of them.
+/// Quorum of an ask: who has to answer it, and how many of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
-    /// How many different people.
+    /// Number of different people.
     pub count: u64,
-    /// Only these; empty means any approver.
+    /// Signers that count; empty means any approver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signers: Vec<Signer>,
-    /// Whether whoever called may not be among them.
+    /// Separation of duties: whether the caller may not be among the signers.
     #[serde(default)]
     pub not_the_caller: bool,
 }
@@ -143,32 +144,33 @@ impl Default for Needs {
 }
 
 impl Needs {
-    /// Whether any one approver will do.
+    /// Whether any one approver satisfies it.
     pub fn is_nobody_special(&self) -> bool {
         *self == Needs::default()
     }
 }
 
-/// What becomes of a call, with every opinion behind it.
+/// The verdict about a call, with every opinion behind it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The outcome.
+    /// Allow, ask or deny.
     pub verdict: Verdict,
-    /// The opinion that settled it, as an index into `opinions`; none when nobody spoke.
+    /// The opinion that settled it, as an index into `opinions`; `None` when no layer had an
+    /// opinion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding: Option<usize>,
-    /// Every opinion, in the order of the layers.
+    /// Every opinion, in layer order.
     pub opinions: Vec<Opinion>,
-    /// For an ask: everybody who has to answer.
+    /// For an ask: every quorum that has to be reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<Needs>,
-    /// For a denial: under which code.
+    /// For a denial: its error code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// For an ask: changes that would make it unnecessary. Offers, never decisions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suggested_updates: Vec<Value>,
-    /// When it was made.
+    /// When the policy stage decided.
     pub decided_at: Timestamp,
 }
 
@@ -178,12 +180,12 @@ impl Decision {
         self.deciding.and_then(|index| self.opinions.get(index))
     }
 
-    /// Why, in one line.
+    /// The reason of the deciding opinion, in one line.
     pub fn reason(&self) -> &str {
         self.settled_by().map_or("nobody spoke up for the call", |opinion| &opinion.reason)
     }
 
-    /// Whether a standing answer would settle the ask.
+    /// Whether a standing answer could settle the ask.
     pub fn rememberable(&self) -> bool {
         let asks = || {
             self.opinions

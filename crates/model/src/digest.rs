@@ -1,4 +1,4 @@
-//! The SHA-256 of canonical JSON: the fingerprint of what was judged, accepted or run.
+//! Digest: the SHA-256 of canonical JSON, which identifies what was judged, accepted or run.
 
 use std::fmt;
 
@@ -23,8 +23,8 @@ impl Digest {
         Digest::written(Sha256::digest(bytes).as_slice())
     }
 
-    /// The digest of several parts in their order. Each is preceded by its length, so that no two
-    /// different lists of parts are the same bytes.
+    /// The digest of several parts in order. Each part's length precedes it, so no two different
+    /// lists have the same bytes.
     pub fn of_parts(parts: &[&[u8]]) -> Digest {
         let mut hash = Sha256::new();
         for part in parts {
@@ -41,27 +41,27 @@ impl Digest {
         Digest(text)
     }
 
-    /// Reads what was written down; none where it is not the form that digests have.
+    /// Parses `sha256:<hex>`; `None` for any other form.
     pub fn parse(text: &str) -> Option<Digest> {
         let hex = text.strip_prefix("sha256:")?;
         let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
         (hex.len() == 64 && hex.bytes().all(lower)).then(|| Digest(text.to_owned()))
     }
 
-    /// The first half of the hash, as unlikely to meet another as a UUID; none where this was never
-    /// made by hashing.
+    /// The first half of the hash, as collision-resistant as a UUID; `None` where the text is no
+    /// hash.
     pub fn half(&self) -> Option<u128> {
         let hex = self.0.strip_prefix("sha256:")?.get(..32)?;
         u128::from_str_radix(hex, 16).ok()
     }
 
-    /// The digest as it is written.
+    /// The digest as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Writes bytes as two letters each.
+/// Appends bytes in hexadecimal.
 pub(crate) fn push_hex(text: &mut String, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let letter = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');

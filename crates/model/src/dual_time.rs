@@ -1,18 +1,19 @@
-//! A moment by both clocks of a machine: the calendar, which can be set, and the time since its boot.
+//! Dual clock time: a moment by the wall clock, which can be set, and by the time since boot.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Span, Timestamp};
 
-/// A moment. Two moments of one boot are compared by the time since that boot, which counts
-/// suspension and which nothing can set; all others by the calendar.
+/// A moment. Two moments of one boot compare by the time since that boot, which counts suspension
+/// and cannot be set; all others compare by the wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DualTime {
-    /// By the calendar.
+    /// Wall clock time.
     pub at: Timestamp,
-    /// Since the boot of the machine, where that is known.
+    /// Time since boot, where the platform tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot: Option<BootTime>,
 }
@@ -20,14 +21,14 @@ pub struct DualTime {
 /// The time since one boot of one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootTime {
-    /// Tells the boot from every other one.
-    pub id: String,
-    /// Microseconds since then, those included in which the machine slept.
+    /// Boot id, unique to each boot.
+    pub id: Arc<str>,
+    /// Microseconds since boot, including time in suspension.
     pub micros: u64,
 }
 
 impl DualTime {
-    /// The moment so much later, by both clocks.
+    /// The moment `by` later, on both clocks.
     pub fn later(&self, by: Duration) -> DualTime {
         let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
         let span = Span::new().try_microseconds(i64::try_from(micros).unwrap_or(i64::MAX));
@@ -39,7 +40,7 @@ impl DualTime {
         DualTime { at: at.unwrap_or(Timestamp::MAX), boot }
     }
 
-    /// Whether it is over, or just now.
+    /// Whether the moment has passed; true at the moment itself.
     pub fn is_past(&self, now: &DualTime) -> bool {
         match self.boots(now) {
             Some((then, now)) => then <= now,
@@ -47,7 +48,7 @@ impl DualTime {
         }
     }
 
-    /// How much time there is until then; none where it is over.
+    /// Time left until then; zero where it has passed.
     pub fn remaining(&self, now: &DualTime) -> Duration {
         let micros = match self.boots(now) {
             Some((then, now)) => then.saturating_sub(now),
@@ -59,7 +60,7 @@ impl DualTime {
         Duration::from_micros(micros)
     }
 
-    /// The later one of two.
+    /// The later of two moments.
     pub fn max(self, other: DualTime) -> DualTime {
         if self.is_past(&other) { other } else { self }
     }
@@ -75,7 +76,7 @@ impl DualTime {
 }
 
 impl From<Timestamp> for DualTime {
-    /// A moment of which only the calendar is known.
+    /// A moment of which only the wall clock is known.
     fn from(at: Timestamp) -> DualTime {
         DualTime { at, boot: None }
     }

@@ -1,4 +1,4 @@
-//! What a call may change, how sure we are of it, and the fingerprint people accept.
+//! Effect profile: what a call may change, how certain that is, and the fingerprint people accept.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -58,7 +58,7 @@ impl EffectClass {
         EffectClass::ALL.into_iter().find(|class| plain(class.name()) == plain(text))
     }
 
-    /// The lowest risk level a tool of this class can have.
+    /// The lowest risk level that a tool of this class can have.
     pub fn risk(self) -> Risk {
         match self {
             EffectClass::ReadOnly => Risk::READ,
@@ -76,7 +76,7 @@ impl EffectClass {
     }
 }
 
-/// How bad it can get: 0 read, 1 scoped write, 2 external effect, 3 irreversible.
+/// Risk level: 0 read, 1 scoped write, 2 external effect, 3 irreversible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Risk(u8);
@@ -101,7 +101,7 @@ impl Risk {
         self.0
     }
 
-    /// Agent Tool's word for it.
+    /// Agent Tool's word for the level.
     pub fn word(self) -> &'static str {
         match self.0 {
             0 => "low",
@@ -131,7 +131,7 @@ pub enum MutationClass {
     Secret,
     /// A service outside.
     External,
-    /// A class nobody defined; taken to be the worst.
+    /// A class that no spec defines; it counts as the worst.
     Other,
 }
 
@@ -185,7 +185,7 @@ impl MutationClass {
     }
 }
 
-/// Yes, no, or nobody said.
+/// Three-valued fact: yes, no, or unstated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tri {
@@ -207,15 +207,15 @@ pub enum FactRule {
     Expression(String),
     /// A named classifier.
     Classifier(String),
-    /// Whatever another fact is.
+    /// The value of another fact.
     SameAs(String),
-    /// Nobody said: the unsafe value holds.
+    /// Not stated: the unsafe value holds.
     #[default]
     Unstated,
 }
 
 impl FactRule {
-    /// Reads a boolean's or a rule string's meaning.
+    /// Parses a boolean or a rule string.
     pub fn parse(text: &str) -> FactRule {
         if let Some(name) = text.strip_prefix("classifier:") {
             FactRule::Classifier(name.to_owned())
@@ -234,24 +234,24 @@ pub struct Facts {
     pub read_only: Tri,
     /// May destroy something.
     pub destructive: Tri,
-    /// May reach a host that nobody listed.
+    /// May reach a host that no allowlist names.
     pub open_world: Tri,
-    /// May run beside other calls.
+    /// May run in parallel with other calls.
     pub concurrency_safe: FactRule,
 }
 
 /// A fact that no manifest states and that the reader filled in, fail-closed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InferredFact {
-    /// Which fact.
+    /// Name of the fact.
     pub field: &'static str,
-    /// The value that holds.
+    /// The fail-closed value.
     pub value: String,
-    /// Why.
+    /// Why the reader filled it in.
     pub source: String,
 }
 
-/// What a call needs: hosts, secrets, other tools.
+/// Capabilities that a call needs: hosts, secrets, other tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requires {
     /// Hosts, or `*`.
@@ -266,7 +266,7 @@ pub struct Requires {
 }
 
 impl Requires {
-    /// Both sets together.
+    /// The union of both sets.
     pub fn and(&self, other: &Requires) -> Requires {
         let both = |a: &BTreeSet<String>, b: &BTreeSet<String>| a.union(b).cloned().collect();
         Requires {
@@ -282,24 +282,24 @@ impl Requires {
 pub struct EffectProfile {
     /// `<class>:<scope>` entries.
     pub mutates: BTreeSet<String>,
-    /// Whether the entries are all there is. Where nobody said, anything may change.
+    /// Whether the entries are complete. Where the contract does not say, anything may change.
     pub mutates_stated: bool,
     /// Tool classes, stated or implied.
     pub classes: BTreeSet<EffectClass>,
-    /// The effective risk.
+    /// The effective risk level.
     pub risk: Risk,
-    /// Capabilities.
+    /// Required capabilities.
     pub requires: Requires,
-    /// What the contract asks of people.
+    /// The contract's approval requirement.
     pub approval: Approval,
     /// The safety facts.
     pub facts: Facts,
-    /// What was filled in.
+    /// Facts that the reader filled in, fail-closed.
     pub inferred: Vec<InferredFact>,
 }
 
 impl EffectProfile {
-    /// The digest of the effects alone: equal fingerprints mean nothing about the effects changed.
+    /// The digest of the effects alone: equal fingerprints mean equal effects.
     pub fn fingerprint(&self) -> Digest {
         Digest::of(&(
             (&self.mutates, self.mutates_stated, &self.classes, self.risk),
@@ -313,7 +313,7 @@ impl EffectProfile {
     }
 }
 
-/// The most that a call may do to the world, in three words; the order is the rule for comparing.
+/// Effect tier: the most that a call may do; the order is the rule for comparing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
@@ -321,15 +321,15 @@ pub enum Tier {
     Read,
     /// It changes something and destroys nothing.
     Write,
-    /// It may destroy something, or nobody said that it does not.
+    /// It may destroy something, or the contract does not rule that out.
     Destructive,
 }
 
 impl Tier {
-    /// All, from least to most.
+    /// All tiers, from least to most.
     pub const ALL: [Tier; 3] = [Tier::Read, Tier::Write, Tier::Destructive];
 
-    /// What a contract needs at least.
+    /// The lowest tier that covers a contract.
     pub fn of(effects: &EffectProfile) -> Tier {
         match (effects.may_mutate(), effects.facts.destructive) {
             (false, _) => Tier::Read,
@@ -338,7 +338,7 @@ impl Tier {
         }
     }
 
-    /// The way that takes it, where calls are parted by what they may do.
+    /// The name of the call tool for this tier, where calls are split by what they may do.
     pub fn way(self) -> &'static str {
         match self {
             Tier::Read => "call_read",
@@ -347,7 +347,7 @@ impl Tier {
         }
     }
 
-    /// What a tool is that needs it.
+    /// What a tool of this tier may do, in words.
     pub fn about(self) -> &'static str {
         match self {
             Tier::Read => "a read",

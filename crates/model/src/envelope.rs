@@ -1,4 +1,4 @@
-//! The answer to a call: whatever happened, exactly one of these comes out.
+//! Result envelope: the one answer to a call, whatever happened.
 
 use std::borrow::Cow;
 
@@ -12,120 +12,120 @@ use crate::{
 };
 
 words! {
-    /// How a result came out.
+    /// Status of a result.
     ResultStatus {
-        /// As hoped.
+        /// The call succeeded.
         Succeeded "succeeded",
-        /// In part.
+        /// The call succeeded in part.
         PartialSucceeded "partial_succeeded",
-        /// Not.
+        /// The call failed.
         Failed "failed",
-        /// A rule says no.
+        /// A rule denied it.
         Denied "denied",
-        /// A person says no.
+        /// A person rejected it.
         Rejected "rejected",
-        /// It happened, and nothing of it may be shown.
+        /// It took effect, and redaction removed all of its output.
         Redacted "redacted",
-        /// It happened, and could neither be shown nor stored.
+        /// It took effect, and its output could neither be shown nor stored.
         TooLarge "too_large",
-        /// Called off.
+        /// Cancelled.
         Canceled "canceled",
-        /// Time ran out.
+        /// The timeout expired.
         TimedOut "timed_out",
-        /// Made up for a call that another one took along.
+        /// Synthesized for a call that another one cancelled.
         SyntheticError "synthetic_error",
-        /// Superseded.
+        /// Superseded: the caller no longer wants it.
         Discarded "discarded",
-        /// Not an end: a person has to answer first.
+        /// Not terminal: a person has to approve first.
         Pending "pending",
     }
 }
 
-/// The result envelope, as Agent Tool has it, with what we know beyond it.
+/// The result envelope of Agent Tool, with our additions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
     /// Version of the standard.
     pub schema_version: Cow<'static, str>,
-    /// Its id.
+    /// Id of the result, `res_…`.
     pub result_id: String,
     /// The call it answers.
     pub invocation_id: InvocationId,
     /// The contract: `id@major`, or `unresolved:<name>`.
     pub tool_id: String,
-    /// How it came out.
+    /// Status of the result.
     pub status: ResultStatus,
-    /// How the invocation ended.
+    /// Terminal status of the invocation.
     pub final_status: Status,
-    /// Whether it is bad news.
+    /// Whether it reports a failure or a refusal.
     pub is_error: bool,
-    /// What is known of the effect.
+    /// State of the side effect.
     pub effect_state: EffectState,
-    /// The pieces, in full or as references.
+    /// The content, in full or as references.
     pub content: Vec<Content>,
     /// The value that the contract's output schema promises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Value>,
-    /// The pieces as a model sees them: capped and redacted.
+    /// The content as a model sees it: capped and redacted.
     pub model_facing_content: Vec<Content>,
     /// One line for people.
     pub ui_facing_summary: String,
     /// The text that a transcript is searched by.
     pub transcript_search_text: String,
-    /// Things that can be fetched.
+    /// Links to resources that the reader can fetch.
     #[serde(default)]
     pub resource_refs: Vec<Link>,
-    /// Deliverables.
+    /// Links to deliverables.
     #[serde(default)]
     pub artifact_refs: Vec<Link>,
-    /// Where the proof is.
+    /// URIs of the evidence: `haft://invocations/<id>`.
     #[serde(default)]
     pub evidence_refs: Vec<String>,
-    /// Policies that spoke.
+    /// Policies that had an opinion.
     #[serde(default)]
     pub policy_refs: Vec<String>,
-    /// Traces.
+    /// Trace references.
     #[serde(default)]
     pub telemetry_refs: Vec<Value>,
-    /// How it was stored.
+    /// Ids of the persistence records.
     #[serde(default)]
     pub persistence_refs: Vec<String>,
     /// One line for a model.
     pub summary: String,
     /// `none`, `partial` or `full`.
     pub redaction_state: String,
-    /// Whether the tool gave nothing, which is not the same as nothing being there.
+    /// Whether the tool returned nothing, which differs from there being nothing.
     #[serde(default)]
     pub empty: bool,
-    /// Set when the result was made up for a call that something took along.
+    /// Set when the result was synthesized for a cancelled call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub abort_reason: Option<AbortReason>,
-    /// Which driver carried it out.
+    /// Id of the driver that ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// When it was made.
+    /// When the runtime created it.
     pub created_at: Timestamp,
-    /// What went wrong.
+    /// The error, for a failure or a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
-    /// What became of the context modifiers that came with the output.
+    /// Outcome of the context modifiers that came with the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_modifiers: Option<ContextGiven>,
-    /// What the caller should know although nothing went wrong.
+    /// Warnings of a call that did not fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Why the end of the call could not be put on record, where it could not.
+    /// Why the ledger could not record the end of the call, where it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<String>,
-    /// Whether it is the answer of an earlier call that meant the same.
+    /// Deduplication: whether it is the result of an earlier call with the same intent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
-    /// The question that is open, for a call that waits.
+    /// The open question, for a call that waits for approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<QuestionId>,
 }
 
 impl Envelope {
-    /// What it means on a wire; none means that all is well.
+    /// The situation on a wire; `None` for success.
     pub fn situation(&self) -> Option<Situation> {
         match (&self.error, self.status) {
             (_, ResultStatus::Pending) => Some(Situation::Waiting),

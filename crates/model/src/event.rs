@@ -1,4 +1,4 @@
-//! The kinds of things that happen: the 27 classes of the standard, and ours in addition.
+//! Ledger events: the 27 event classes of the standard, and ours in addition.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use crate::{
     Status, Submitted, SurfaceSeen, TakenOver, Token, TokenRevoked, Yielded,
 };
 
-/// One thing that happened: the 27 classes of the standard, and ours in addition.
+/// One event: the 27 classes of the standard, and ours in addition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "data")]
 pub enum Event {
     /// A contract was seen for the first time, or changed.
     #[serde(rename = "tool.declared")]
     Declared(Declared),
-    /// A surface was made.
+    /// A surface was created.
     #[serde(rename = "tool.surface.created")]
     SurfaceCreated(SurfaceSeen),
     /// A surface changed.
@@ -39,142 +39,142 @@ pub enum Event {
     /// Its input fits and a driver was found.
     #[serde(rename = "tool.invocation.arguments_ready")]
     ArgumentsReady(Box<ArgumentsReady>),
-    /// Over: the input is at fault.
+    /// Terminal: the input failed validation.
     #[serde(rename = "tool.invocation.validation_failed")]
     ValidationFailed(Ended),
-    /// A hook before the call begins.
+    /// A pre-hook begins.
     #[serde(rename = "tool.hook.pre.started")]
     PreHookStarted(HookStarted),
-    /// A hook before the call ended.
+    /// A pre-hook ended.
     #[serde(rename = "tool.hook.pre.completed")]
     PreHookCompleted(Box<HookRun>),
-    /// A person has to answer.
+    /// An approval question was opened.
     #[serde(rename = "tool.permission.requested")]
     PermissionRequested(Box<Question>),
-    /// It was decided.
+    /// The call was authorized or denied.
     #[serde(rename = "tool.permission.decided")]
     PermissionDecided(Box<Decided>),
-    /// It waits for its turn.
+    /// The call entered the queue.
     #[serde(rename = "tool.invocation.queued")]
     Queued(Queued),
     /// An attempt begins.
     #[serde(rename = "tool.invocation.started")]
     Started(Started),
-    /// How far it is, or what became of a wish to call it off.
+    /// Progress of the call, or the state of a cancellation.
     #[serde(rename = "tool.invocation.progress")]
     Progressed(Box<Reported>),
-    /// Part of the answer is there.
+    /// A partial result arrived.
     #[serde(rename = "tool.invocation.partial_result")]
     PartialResult(Box<Reported>),
-    /// A hook after the call begins.
+    /// A post-hook begins.
     #[serde(rename = "tool.hook.post.started")]
     PostHookStarted(HookStarted),
-    /// A hook after the call ended.
+    /// A post-hook ended.
     #[serde(rename = "tool.hook.post.completed")]
     PostHookCompleted(Box<HookRun>),
-    /// How the result was stored.
+    /// The result was persisted.
     #[serde(rename = "tool.result.persisted")]
     Persisted(Persisted),
-    /// What was taken out of it.
+    /// The result was redacted.
     #[serde(rename = "tool.result.redacted")]
     Redacted(Redacted),
-    /// The result exists.
+    /// The result was created.
     #[serde(rename = "tool.result.created")]
     ResultCreated(ResultCreated),
-    /// The result was released.
+    /// The result was released to the caller.
     #[serde(rename = "tool.invocation.yielded")]
     Yielded(Yielded),
-    /// Over: done.
+    /// Terminal: succeeded.
     #[serde(rename = "tool.invocation.succeeded")]
     Succeeded(Ended),
-    /// Over: failed, denied or blocked.
+    /// Terminal: failed, denied or blocked.
     #[serde(rename = "tool.invocation.failed")]
     Failed(Ended),
-    /// Over: called off.
+    /// Terminal: cancelled.
     #[serde(rename = "tool.invocation.canceled")]
     Canceled(Ended),
-    /// Over: time ran out.
+    /// Terminal: the timeout expired.
     #[serde(rename = "tool.invocation.timed_out")]
     TimedOut(Ended),
     /// Ours: a person answered a question.
     #[serde(rename = "haft.approval.answered")]
     Answered(Box<ApprovalAnswer>),
-    /// Ours: a question ended without an answer that counts.
+    /// Ours: a question expired or was withdrawn.
     #[serde(rename = "haft.approval.closed")]
     Closed(Closed),
-    /// Ours: a backend wants to know something of people while the call runs.
+    /// Ours: elicitation: a backend asks a person for input while the call runs.
     #[serde(rename = "haft.input.requested")]
     InputRequested(Box<Question>),
-    /// Ours: the backend has its answer, and the call goes on.
+    /// Ours: the elicitation is over, and the call continues.
     #[serde(rename = "haft.input.ended")]
     InputEnded(InputEnded),
-    /// Ours: an answer stands for calls to come.
+    /// Ours: a standing answer was given.
     #[serde(rename = "haft.standing.given")]
     StandingGiven(StandingAnswer),
-    /// Ours: it does not any more.
+    /// Ours: a standing answer was revoked.
     #[serde(rename = "haft.standing.revoked")]
     StandingRevoked(StandingRevoked),
-    /// Ours: somebody can show who they are by a token.
+    /// Ours: a token was issued that authenticates an actor.
     #[serde(rename = "haft.token.issued")]
     TokenIssued(Box<Token>),
-    /// Ours: they cannot any more.
+    /// Ours: a token was revoked.
     #[serde(rename = "haft.token.revoked")]
     TokenRevoked(TokenRevoked),
     /// Ours: the call carries out an intent, and no other call does.
     #[serde(rename = "haft.intent.bound")]
     IntentBound(Box<Intent>),
-    /// Ours: the same intent was sent once more, and given the answer of this call.
+    /// Ours: deduplication: the same intent was sent again and got the result of this call.
     #[serde(rename = "haft.intent.sent_again")]
     SentAgain(SentAgain),
-    /// Ours: a driver was given a secret.
+    /// Ours: a driver received a secret.
     #[serde(rename = "haft.secret.opened")]
     SecretOpened(SecretUse),
-    /// Ours: a driver was not given a secret.
+    /// Ours: a driver was refused a secret.
     #[serde(rename = "haft.secret.withheld")]
     SecretWithheld(SecretUse),
-    /// Ours: from here on the effect may have happened.
+    /// Ours: submission: from here on the effect may have happened.
     #[serde(rename = "haft.attempt.submitted")]
     Submitted(Submitted),
-    /// Ours: an attempt is over.
+    /// Ours: an attempt ended.
     #[serde(rename = "haft.attempt.ended")]
     AttemptEnded(Box<AttemptEnded>),
-    /// Ours: somebody wants it called off.
+    /// Ours: cancellation was requested.
     #[serde(rename = "haft.cancel.requested")]
     CancelRequested(CancelRequested),
-    /// Ours: another process took over a call whose own had died.
+    /// Ours: recovery: another process took over a call whose process had died.
     #[serde(rename = "haft.invocation.taken_over")]
     TakenOver(TakenOver),
-    /// Ours: a process that had lost the call to another one saw its effect.
+    /// Ours: a fenced-out process observed the effect of its call.
     #[serde(rename = "haft.effect.observed")]
     EffectObserved(Box<EffectObserved>),
-    /// Ours: a person found out what became of an effect that nobody knew.
+    /// Ours: a person resolved an unknown effect.
     #[serde(rename = "haft.effect.settled")]
     EffectSettled(EffectSettled),
-    /// Ours: another call is about to undo this one.
+    /// Ours: another call is about to compensate this one.
     #[serde(rename = "haft.effect.compensating")]
     Compensating(Compensating),
-    /// Ours: the call that was to undo this one is over.
+    /// Ours: the compensating call is over.
     #[serde(rename = "haft.effect.compensation_ended")]
     CompensationEnded(CompensationEnded),
-    /// Ours: several calls are about to begin together.
+    /// Ours: a batch of calls is about to begin.
     #[serde(rename = "haft.batch.planned")]
     BatchPlanned(Box<BatchPlanned>),
-    /// Ours: a result that waited for its turn was handed over.
+    /// Ours: a result that waited for its turn was released.
     #[serde(rename = "haft.batch.released")]
     BatchReleased(BatchReleased),
-    /// Ours: nobody wants the call any more.
+    /// Ours: the caller discarded the call.
     #[serde(rename = "haft.batch.discarded")]
     BatchDiscarded(BatchDiscarded),
-    /// Ours: what became of context modifiers.
+    /// Ours: context modifiers were applied, deferred or rejected.
     #[serde(rename = "haft.context.modified")]
     ContextModified(Box<ContextModified>),
-    /// Ours: a remark about the log itself.
+    /// Ours: a note about the log itself.
     #[serde(rename = "haft.audit.note")]
     Note(Note),
 }
 
 impl Event {
-    /// The status that an invocation has after it, if it changes any.
+    /// The status that an invocation has after it, if it changes.
     pub fn status(&self) -> Option<Status> {
         match self {
             Event::Planned(_) => Some(Status::Planned),
@@ -237,7 +237,7 @@ impl Event {
         }
     }
 
-    /// The last word about a call: its status, its effect and its code.
+    /// The terminal fact of a call: its status, its effect and its code.
     pub fn end(&self) -> Option<&Ended> {
         match self {
             Event::ValidationFailed(ended)

@@ -1,7 +1,7 @@
-//! What the ledger keeps: one fact for each step of a call, in the words of the standard.
+//! Ledger fact: one recorded step of a call, in the words of the standard.
 //!
-//! The log is the truth and every record is a fold over it, so a fact holds all that anybody may
-//! want to know later, except bytes: inputs and results are kept beside the log and named by digest.
+//! The log is the truth and every record is a fold over it, so a fact holds all that a later reader
+//! needs, except bytes: inputs and results lie beside the log, named by digest.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use crate::status::words;
 use crate::{Digest, Event, Timestamp};
 
-/// One step of a call, or of the house, that happened.
+/// One recorded step of a call, or of the workspace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What.
+    /// What happened.
     pub event: Event,
-    /// The phases that ended since the fact before.
+    /// The phases that ended since the previous fact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseLine>,
 }
@@ -26,29 +26,29 @@ words! {
     CallPhase {
         /// 1: the tool is found on the surface.
         ResolveTool "resolve_tool",
-        /// 2: the input is held against the schema.
+        /// 2: the input is checked against the schema.
         ParseSchema "parse_schema",
-        /// 3: the schema was loaded.
+        /// 3: deferred loading: the schema was loaded.
         SchemaGate "schema_gate",
         /// 4: values, setup and driver.
         ValidateValues "validate_values",
-        /// 5: the copy that others may see.
+        /// 5: the observable copy of the input.
         PrepareObservableInput "prepare_observable_input",
-        /// 6: hooks before.
+        /// 6: pre-hooks.
         PreHooks "pre_hooks",
-        /// 7: may it run?
+        /// 7: authorization.
         Permission "permission",
-        /// 8: its turn.
+        /// 8: the queue.
         Schedule "schedule",
-        /// 9: the driver works.
+        /// 9: the driver runs.
         Execute "execute",
-        /// 10: output to result, once.
+        /// 10: output is mapped to a result, once.
         MapResult "map_result",
-        /// 11: hooks after.
+        /// 11: post-hooks.
         PostHooks "post_hooks",
-        /// 12: stored and redacted.
+        /// 12: the result is persisted and redacted.
         PersistResult "persist_result",
-        /// 13: released.
+        /// 13: the result is released.
         EmitTerminal "emit_terminal",
     }
 }
@@ -61,9 +61,9 @@ impl CallPhase {
 }
 
 words! {
-    /// How a phase ended.
+    /// Outcome of a phase.
     PhaseOutcome {
-        /// Well.
+        /// The phase passed.
         Ok "ok",
         /// The call stopped here.
         Failed "failed",
@@ -72,17 +72,17 @@ words! {
     }
 }
 
-/// One line of an invocation's phase log. Times are microseconds after the call came in.
+/// One line of an invocation's phase log. Times are microseconds since the call came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(CallPhase, PhaseOutcome, u64, u64)", into = "(CallPhase, PhaseOutcome, u64, u64)")]
 pub struct PhaseLine {
-    /// Which phase.
+    /// The phase.
     pub phase: CallPhase,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: PhaseOutcome,
-    /// When it began.
+    /// Start, in microseconds.
     pub from: u64,
-    /// When it ended.
+    /// End, in microseconds.
     pub to: u64,
 }
 
@@ -98,14 +98,14 @@ impl From<PhaseLine> for (CallPhase, PhaseOutcome, u64, u64) {
     }
 }
 
-/// Bytes that are kept beside the log.
+/// Payload reference: bytes that lie beside the log, named by digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PayloadRef {
     /// The digest of the bytes.
     pub digest: Digest,
-    /// How many.
+    /// Size in bytes.
     pub size: u64,
-    /// The names of the top-level fields; values are not shown.
+    /// Names of the top-level fields, without values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
     /// The values that the contract allows into the log.
@@ -114,50 +114,50 @@ pub struct PayloadRef {
 }
 
 words! {
-    /// Who changed an input.
+    /// Source of an input mutation.
     MutationSource {
         /// A hook.
         Hook "hook",
-        /// A person who was asked.
+        /// A person who was asked for approval.
         PermissionPrompt "permission_prompt",
         /// A driver's mapping.
         Adapter "adapter",
-        /// A change of version.
+        /// A version migration.
         Migration "migration",
         /// The runtime: defaults and normal forms.
         Runtime "runtime",
     }
 }
 
-/// One change of an input.
+/// One mutation of an input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mutation {
-    /// What kind of source.
+    /// Kind of the source.
     pub source: MutationSource,
-    /// Which one.
+    /// Id of the hook, person or driver that made it.
     pub by: String,
-    /// The input before.
+    /// Digest of the input before.
     pub from: Digest,
     /// The input after.
     pub to: PayloadRef,
-    /// JSON pointers of what differs.
+    /// JSON pointers to the differences.
     pub changed: Vec<String>,
-    /// Why.
+    /// The reason its source gives.
     pub reason: String,
 }
 
 words! {
-    /// Where hooks are heard.
+    /// Points at which hooks run.
     HookPoint {
-        /// Before a call is judged.
+        /// Before a call is authorized.
         PreToolUse "pre_tool_use",
-        /// After it succeeded.
+        /// After a call succeeded.
         PostToolUse "post_tool_use",
-        /// After it failed.
+        /// After a call failed.
         PostToolUseFailure "post_tool_use_failure",
-        /// When a person would be asked.
+        /// Before a person is asked.
         PermissionRequest "permission_request",
-        /// When it was decided.
+        /// After the decision.
         PermissionDecision "permission_decision",
         /// Before a result is stored.
         ResultPersistence "result_persistence",

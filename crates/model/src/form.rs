@@ -1,5 +1,7 @@
-//! A form that a backend wants a person to fill in. Every word of it is the backend's, and nothing in
-//! it is to be trusted: it is read field by field, and what is not understood is refused.
+//! Elicitation form: the fields that a backend wants a person to fill in.
+//!
+//! Every word of it is the backend's and untrusted: it is read field by field, and what is not
+//! understood is refused.
 
 mod check;
 mod field;
@@ -10,26 +12,26 @@ use serde_json::{Map, Value, json};
 
 use crate::{Code, Stop, cleaned, is_shown};
 
-/// How many letters of its message are shown.
+/// Longest message shown, in characters.
 const LONGEST_MESSAGE: usize = 2000;
 
-/// How many fields it may have.
+/// Most fields of a form.
 const MOST_FIELDS: usize = 32;
 
-/// How many bytes all of its fields may take.
+/// Largest form, in bytes.
 const LARGEST: usize = 32 * 1024;
 
-/// A form: what a backend says about it, and the fields that it has.
+/// A form: the backend's message and its fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ElicitationForm {
-    /// The backend's words, without anything that hides, moves or colours text.
+    /// The backend's message, sanitized of control and invisible characters.
     pub message: String,
     /// Its fields, as a JSON Schema of plain values: `properties` and `required`.
     pub schema: Value,
 }
 
 impl ElicitationForm {
-    /// Reads what a backend asks for. Where it cannot be put to anybody, the reason is the refusal.
+    /// Parses a backend's request; the refusal says why the form cannot be shown.
     pub fn read(params: &Value) -> Result<ElicitationForm, Stop> {
         let message = prose(text(params, "message"), LONGEST_MESSAGE);
         let asked = params.get("requestedSchema").and_then(|schema| schema.get("properties"));
@@ -65,7 +67,7 @@ impl ElicitationForm {
         Ok(ElicitationForm { message, schema })
     }
 
-    /// Its fields, each with what it may hold and whether it has to be filled in.
+    /// Its fields, each with its schema and whether it is required.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Value, bool)> {
         let fields = self.schema.get("properties").and_then(Value::as_object);
         let required = self.schema.get("required").and_then(Value::as_array);
@@ -75,7 +77,7 @@ impl ElicitationForm {
     }
 }
 
-/// The refusal of a form that is put to nobody.
+/// The refusal of a form that is never shown.
 fn refused(why: &str) -> Stop {
     Stop::new(
         Code::ApprovalRequired,
@@ -97,7 +99,7 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Words of others on as many lines as they have, cut where they are long.
+/// Backend text with its line breaks, cut to a maximum length.
 fn prose(words: &str, most: usize) -> String {
     capped(cleaned(words).trim(), most)
 }

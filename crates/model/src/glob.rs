@@ -22,8 +22,8 @@ impl Glob {
         let Some((head, rest)) = self.0.split_once('*') else { return *self.0 == *text };
         let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
         let inner = text.strip_prefix(head).and_then(|text| text.strip_suffix(tail));
-        // Taking each piece at its first place leaves the most for those after it, so nothing is
-        // ever tried twice: the time is linear in the text and the glob together.
+        // Matching each piece at its first occurrence leaves the most for the rest, so there is no
+        // backtracking: the time is linear in the text and the glob together.
         let end = middle.split('*').try_fold(inner, |inner, piece| {
             let inner = inner?;
             inner.find(piece).map(|at| inner.get(at + piece.len()..))

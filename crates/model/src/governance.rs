@@ -1,4 +1,4 @@
-//! `GOVERNANCE.md` once its chain of parents has been merged.
+//! Governance: `GOVERNANCE.md` after its chain of parents is merged.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::Approval;
 
-/// How far agents go alone.
+/// How far agents go without approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Autonomy {
-    /// Highest risk that runs without asking.
+    /// Highest risk level that runs without approval.
     pub level: Option<u64>,
-    /// What applies where no policy matches.
+    /// Approval requirement where no policy matches.
     pub default_approval: Option<Approval>,
-    /// Where to go when no quorum can be found.
+    /// Escalation for an ask without a reachable quorum.
     pub escalation: Option<Escalation>,
 }
 
-/// From one approval class to another.
+/// Escalation from one approval class to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Escalation {
-    /// The class that found no quorum.
+    /// The class without a quorum.
     pub from: String,
     /// The class that takes over.
     pub to: String,
@@ -30,18 +30,18 @@ pub struct Escalation {
 /// How approvals are signed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Signing {
-    /// With which algorithm.
+    /// Signature algorithm.
     pub algorithm: Option<String>,
-    /// Where the public keys are.
+    /// Location of the public keys.
     pub keyring: Option<String>,
 }
 
-/// How the log is kept.
+/// Audit log settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AuditRules {
     /// `forever` or `days:<n>`.
     pub retention: Option<String>,
-    /// The hash of the chain.
+    /// Hash algorithm of the chain.
     pub hash: Option<String>,
     /// Where the log is copied to.
     pub storage: Option<String>,
@@ -58,16 +58,16 @@ pub struct Quorum {
     pub of: Option<u64>,
 }
 
-/// Somebody who may approve; an empty `can_approve` revokes an approver of a parent.
+/// A person who may approve; an empty `can_approve` revokes an approver of a parent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Approver {
-    /// Who.
+    /// Id of the approver.
     pub id: String,
-    /// In which role.
+    /// Role in which they approve.
     pub role: Option<String>,
-    /// Which actions.
+    /// Actions that they may approve.
     pub can_approve: Vec<String>,
-    /// With how many others.
+    /// Quorum that they are part of.
     pub quorum: Option<Quorum>,
 }
 
@@ -76,13 +76,13 @@ pub struct Approver {
 pub struct GovernedPolicy {
     /// The name contracts use in `policy:<ref>`.
     pub id: String,
-    /// Where it stands.
+    /// Path or registry reference of its document.
     pub reference: String,
     /// The class of actions it is bound to; absent or `*` means all.
     pub applies_to: Option<String>,
     /// `error` blocks, `warn` shows, `info` logs.
     pub severity: String,
-    /// What its document reads.
+    /// Parameters that its document reads.
     pub parameters: Value,
 }
 
@@ -91,7 +91,7 @@ pub struct GovernedPolicy {
 pub struct Governance {
     /// The files it was merged from, nearest first.
     pub chain: Vec<String>,
-    /// How far agents go alone.
+    /// How far agents go without approval.
     pub autonomy: Autonomy,
     /// Policies by id.
     pub policies: BTreeMap<String, GovernedPolicy>,
@@ -103,12 +103,12 @@ pub struct Governance {
     pub signing: Signing,
     /// Whether the log may only grow; no descendant takes this back.
     pub append_only: bool,
-    /// How the log is kept.
+    /// Audit log settings.
     pub audit: AuditRules,
     /// Who runs the governance.
     pub executor: Option<String>,
-    /// Who decides when nobody else can.
+    /// Who decides when no other approver can.
     pub escalate_to: Option<String>,
-    /// Other people's metadata, merged.
+    /// Foreign metadata, merged.
     pub metadata: Value,
 }

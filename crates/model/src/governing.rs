@@ -1,7 +1,7 @@
-//! What governs: the paths that decide what programs, editors and Haft itself do next.
+//! Protected paths: the files that decide what programs, editors and Haft itself do next.
 //!
-//! One table says it for the loader, the builtin tools, the sandbox and imports, so that nothing is
-//! read as a rule by one of them and taken for an ordinary file by another.
+//! The loader, the builtin tools, the sandbox and imports share one table, so none of them reads as
+//! a rule what another takes for an ordinary file.
 
 mod spelling;
 mod table;
@@ -17,7 +17,7 @@ pub const STATE_FOLDER: &str = ".haft";
 /// The settings of a workspace.
 pub const SETTINGS_FILE: &str = "haft.toml";
 
-/// What people accepted of a workspace's contracts.
+/// Accepted contracts of a workspace.
 pub const LOCK_FILE: &str = "haft.lock";
 
 /// The folders of a workspace that hold manifests.
@@ -30,69 +30,69 @@ pub const MANIFEST_FILES: [&str; 3] = ["GOVERNANCE.md", "SECRETS.md", "AUTH.md"]
 /// The `mutates` entry of a contract that may change the configuration of version control.
 pub const GIT_CONFIG: &str = "git:config";
 
-/// One row of the table: what governs, and why.
+/// One row of the table: a protected path, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Governing {
-    /// Its names from its base, with `*` for one of them and `**` for any number.
+    /// Its path from the base, with `*` for one segment and `**` for any number.
     pub pattern: &'static str,
-    /// What it is.
+    /// Kind of the path.
     pub kind: GoverningKind,
-    /// How much of it governs.
+    /// How much of it is protected.
     pub extent: Extent,
-    /// What it would let a program do that may write it.
+    /// What write access to it would let a program do.
     pub reason: &'static str,
 }
 
-/// What a governing path is.
+/// Kind of a protected path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GoverningKind {
     /// A manifest, or a folder of them.
     Manifest,
     /// The settings of a workspace.
     Settings,
-    /// What people accepted.
+    /// Accepted contracts.
     Lock,
-    /// What Haft keeps for itself.
+    /// Haft's own state.
     State,
-    /// The configuration and the hooks of version control.
+    /// Configuration and hooks of version control.
     VersionControl,
-    /// What sets up an environment when a folder is entered.
+    /// A file that sets up an environment when a folder is entered.
     Environment,
-    /// What an editor executes.
+    /// A file that an editor executes.
     Editor,
-    /// What a continuous integration executes, or a hook of a commit.
+    /// A file that continuous integration or a commit hook executes.
     Pipeline,
-    /// The configuration of a client of Haft or of other MCP servers.
+    /// Configuration of an MCP client.
     Client,
-    /// What a shell or a session executes when it starts.
+    /// A file that a shell or a session executes at startup.
     Startup,
-    /// Keys and the configuration of those who use them.
+    /// Keys, and the configuration of programs that use them.
     Credentials,
     /// A file that a hook or a driver executes.
     Program,
 }
 
-/// How much of a governing path governs.
+/// How much of a path is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
     /// It and everything below it.
     Whole,
-    /// Only that it is there, or that it is a file: what a folder holds has rows of its own.
+    /// Only the entry itself: what a folder holds has rows of its own.
     Entry,
 }
 
-/// What a path is written from.
+/// Base that a path is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// The root of a workspace.
     Workspace,
-    /// The home of a person.
+    /// A person's home folder.
     Home,
-    /// Any other folder, of which only what governs at every depth is known.
+    /// Any other folder, where only the rows for every depth apply.
     Folder,
 }
 
-/// Everything that governs from a base, beside what governs at every depth.
+/// The rows of a base, without those for every depth.
 pub fn rows(base: Base) -> &'static [Governing] {
     match base {
         Base::Workspace => WORKSPACE,
@@ -101,8 +101,8 @@ pub fn rows(base: Base) -> &'static [Governing] {
     }
 }
 
-/// The row that a path is governed by, given by its names from a base. Names are compared as the
-/// most lenient file system would, so a spelling can only protect too much.
+/// The row that protects a path, given by its names from a base. Names compare as on the most
+/// lenient file system, so a spelling can only protect too much.
 pub fn governing(base: Base, names: &[&str]) -> Option<&'static Governing> {
     let from_base = rows(base).iter().find(|row| row.holds(names));
     from_base.or_else(|| {
@@ -112,7 +112,7 @@ pub fn governing(base: Base, names: &[&str]) -> Option<&'static Governing> {
     })
 }
 
-/// Whether anything below a folder could govern by where it lies, and not by its own name alone.
+/// Whether a path below a folder could be protected by its location, and not by its own name alone.
 pub fn leads_to_governing(base: Base, names: &[&str]) -> bool {
     rows(base).iter().any(|row| row.begins(names))
         || names.iter().enumerate().any(|(start, name)| {
@@ -126,13 +126,13 @@ pub fn is_state_folder(name: &str) -> bool {
     is_same(STATE_FOLDER, name)
 }
 
-/// Whether a name could govern wherever it stands. Most names cannot, and this is cheap to ask.
+/// Whether a name could be protected at any depth. Most names cannot, and this check is cheap.
 pub fn could_govern_anywhere(name: &str) -> bool {
     is_candidate(name)
 }
 
 impl Governing {
-    /// Whether names lead to it, or below it where all of it governs.
+    /// Whether names match the row, or a path below it where all of it is protected.
     fn holds(&self, names: &[&str]) -> bool {
         matches(&mut self.pattern.split('/'), names, |rest| match self.extent {
             Extent::Whole => true,
@@ -140,7 +140,7 @@ impl Governing {
         })
     }
 
-    /// Whether names are the beginning of a way to it.
+    /// Whether names are a prefix of a path to it.
     fn begins(&self, names: &[&str]) -> bool {
         let mut pattern = self.pattern.split('/');
         for name in names {
@@ -154,7 +154,7 @@ impl Governing {
     }
 }
 
-/// Whether names go along a pattern to its end; what is left of them is for the caller to judge.
+/// Whether names match a pattern to its end; the caller judges the remaining names.
 fn matches<'p, P: Iterator<Item = &'p str> + Clone>(
     pattern: &mut P,
     names: &[&str],

@@ -1,36 +1,36 @@
-//! AIP-38 policies: who is granted which actions, under which conditions and limits.
+//! Grants (AIP-38): which principal may do which actions, under which conditions and limits.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What holds where no grant speaks.
+/// The decision where no grant applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultDecision {
     /// Allowed; worth a warning.
     Allow,
-    /// Denied, which is also what silence means.
+    /// Denied, which is also the default.
     #[default]
     Deny,
 }
 
-/// Whom a grant is for: a scheme such as `bot://*`, or a reference with a role.
+/// Principal of a grant: a scheme such as `bot://*`, or a reference with a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Principal {
     /// `user://ana`, `role://owner`, `*` …
     Scheme(String),
-    /// Somebody described elsewhere.
+    /// A principal that is described elsewhere.
     Reference {
         /// A registry reference or file.
         to: String,
         /// The role they must hold.
         role: Option<String>,
     },
-    /// Somebody written out.
+    /// A person, written out.
     Person {
-        /// What they are called.
+        /// Full name.
         name: String,
-        /// Where to write to them.
+        /// Email address.
         email: String,
         /// The role they must hold.
         role: Option<String>,
@@ -42,11 +42,11 @@ pub enum Principal {
 pub struct ActionGrant {
     /// An action id, a reference, or `prefix:*`.
     pub action: String,
-    /// What it is limited to.
+    /// Scope that it is limited to.
     pub scope: Option<String>,
 }
 
-/// A condition that has to hold; a kind that is not known never holds.
+/// A condition that has to hold; an unknown kind never holds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Condition {
     /// `ip-range`, `mfa-recent` …
@@ -58,43 +58,43 @@ pub struct Condition {
 /// One grant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Grant {
-    /// For whom.
+    /// The principal it is for.
     pub principal: Principal,
-    /// Of what.
+    /// The granted actions.
     pub actions: Vec<ActionGrant>,
     /// All must hold.
     pub conditions: Vec<Condition>,
-    /// How long it lasts from `granted_at`; without one it has expired.
+    /// Time to live in seconds from `granted_at`; a grant without one has expired.
     pub ttl_seconds: Option<u64>,
-    /// When it was given.
+    /// RFC 3339 instant at which it was granted.
     pub granted_at: Option<String>,
-    /// By whom, for the audit.
+    /// Grantor, for the audit.
     pub granted_by: Option<Principal>,
     /// A revoked grant is no grant.
     pub revoked: bool,
 }
 
-/// A cap on use.
+/// A quota on use.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
     /// `rate-tool-calls` …
     pub kind: String,
-    /// How much.
+    /// The cap, in the unit of its kind.
     pub value: f64,
-    /// Counted for whom.
+    /// Scope in which use is counted.
     pub scope: Option<String>,
-    /// Per second, minute, hour or day.
+    /// Window: second, minute, hour or day.
     pub per: Option<String>,
-    /// Which actions; empty means all.
+    /// Actions it applies to; empty means all.
     pub applies_to: Vec<String>,
 }
 
-/// Something that must hold for every grant.
+/// A requirement on every grant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Requirement {
     /// `mfa-recent` …
     pub kind: String,
-    /// Which actions; empty means all.
+    /// Actions it applies to; empty means all.
     pub applies_to: Vec<String>,
     /// Its parameters.
     pub parameters: Value,
@@ -103,13 +103,13 @@ pub struct Requirement {
 /// One `policy/v1` document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Policy {
-    /// Its id, for the reasons.
+    /// Id, for the reasons of decisions.
     pub id: String,
-    /// What silence means.
+    /// The decision where no grant applies.
     pub default: DefaultDecision,
     /// The grants.
     pub grants: Vec<Grant>,
-    /// The caps.
+    /// The quotas.
     pub limits: Vec<Limit>,
     /// The requirements.
     pub requirements: Vec<Requirement>,

@@ -1,4 +1,4 @@
-//! Hosts as manifests list them: `host`, `host:port`, `*.host` or `*`.
+//! Host patterns: `host`, `host:port`, `*.host` or `*`, as manifests list them.
 
 /// A host without its port; an IPv6 address keeps its brackets.
 pub fn name_of(host: &str) -> &str {
@@ -21,13 +21,13 @@ pub fn covers(listed: &str, host: &str) -> bool {
         })
 }
 
-/// Whether a name, without a port, can only mean a host of one's own network.
+/// Whether a host name, without a port, can only denote a host of the local network.
 pub fn is_internal(name: &str) -> bool {
     !name.contains('.') || name.ends_with(".internal") || name.ends_with(".local")
 }
 
-/// Whether a name, without a port, says that its host is of one's own network: an address, or a name
-/// that can mean nothing else.
+/// Whether a name, without a port, denotes a host of the local network by itself: an IP address, or
+/// a name that can mean nothing else.
 pub fn is_own(name: &str) -> bool {
     let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     let is_address = address.parse::<std::net::IpAddr>().is_ok();

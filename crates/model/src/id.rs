@@ -1,4 +1,4 @@
-//! Names of things: each kind of id is its own type, cheap to copy around.
+//! Id types: each kind of id is its own type and cheap to clone.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -49,18 +49,18 @@ id!(QuestionId, "One question to people, such as `apr_0198…`.");
 id!(TokenId, "One token by which somebody shows who they are, such as `tok_0198…`.");
 
 impl InvocationId {
-    /// The id of something that belongs to this invocation, such as its result: `res_0198…`.
+    /// The id of a record that belongs to this invocation, such as its result: `res_0198…`.
     pub fn part(&self, prefix: &str) -> String {
         format!("{prefix}_{}", self.as_str().trim_start_matches("inv_"))
     }
 
-    /// The id of one of several things that belong to this invocation: `dec_0198…_2`.
+    /// The id of one of several records that belong to this invocation: `dec_0198…_2`.
     pub fn numbered(&self, prefix: &str, number: usize) -> String {
         format!("{}_{number}", self.part(prefix))
     }
 }
 
-/// What a contract is known by: its id and major version. Majors live side by side.
+/// Identity of a contract: its id and major version. Majors live side by side.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolKey {
     /// The contract's id.
@@ -75,7 +75,7 @@ impl ToolKey {
         Self { id: ToolId::from(id), major }
     }
 
-    /// Splits `id@major`; without an `@` there is no major and any may be meant.
+    /// Splits `id@major`; without an `@` any major matches.
     pub fn split(name: &str) -> (&str, Option<u64>) {
         match name.rsplit_once('@') {
             Some((id, major)) => match major.parse() {

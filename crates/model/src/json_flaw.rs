@@ -1,7 +1,8 @@
-//! What cannot be taken in a JSON text: numbers that canonical JSON would change, and keys that come twice.
+//! JSON flaws: numbers that canonical JSON would change, and duplicate keys.
 //!
-//! A value has lost both by the time it is read, so this walks the text itself: one pass, no values, and
-//! no allocation while nothing is wrong. What is not JSON is left to the parser, which says so.
+//! A parsed value has lost both, so this walks the text itself: one pass, no values, and no
+//! allocation while nothing is wrong. Text that is not JSON is left to the parser, which reports
+//! it.
 
 mod decimal;
 mod scan;
@@ -14,35 +15,35 @@ use crate::{Canonical, Code, Stop};
 
 pub use decimal::is_exact_number;
 
-/// The first thing in a JSON text that would not arrive as it was written.
+/// The first part of a JSON text that parsing would change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonFlaw {
-    /// JSON pointer to the number, or to the key that comes twice.
+    /// JSON pointer to the number, or to the duplicate key.
     pub pointer: String,
-    /// What is wrong there.
+    /// Kind of the flaw.
     pub kind: JsonFlawKind,
 }
 
-/// What is wrong with a place in a JSON text.
+/// Kind of a JSON flaw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonFlawKind {
     /// The number, as it was written: its canonical form is another number.
     InexactNumber(String),
-    /// The key stands in its object twice.
+    /// The key occurs twice in its object.
     DuplicateKey(String),
-    /// Nested more deeply than anything is read.
+    /// Nested more deeply than the parser reads.
     TooDeep,
 }
 
-/// Which part of a JSON text is looked at.
+/// Part of a JSON text to check.
 #[derive(Clone, Copy, Debug)]
 pub enum JsonScope<'s> {
-    /// All of it.
+    /// The whole text.
     Whole,
-    /// What stands below one of these paths, each of them keys one inside the other; at most eight. The keys
-    /// on the way come once, since a second one leaves open which of them is meant.
+    /// What lies below one of these paths of nested keys; at most eight. A duplicate key on the way
+    /// is a flaw too, since it is ambiguous which of the two is meant.
     Below(&'s [&'s [&'s str]]),
-    /// What stands below every key of this name, and of the rest that no key comes twice.
+    /// What lies below every key of this name; elsewhere only duplicate keys are flaws.
     Member(&'s str),
 }
 
@@ -52,12 +53,12 @@ impl JsonFlaw {
         JsonFlaw::within(text, JsonScope::Whole)
     }
 
-    /// The first flaw of a part of a text. Its pointer begins at the top of the text.
+    /// The first flaw of a part of a text. Its pointer starts at the root of the text.
     pub fn within(text: impl AsRef<[u8]>, scope: JsonScope<'_>) -> Option<JsonFlaw> {
         scan::first_flaw(text.as_ref(), scope)
     }
 
-    /// The first flaw of a value: a whole number that no double is, in decimal.
+    /// The first flaw of a value: an integer that no double represents.
     pub fn in_value(value: &Value) -> Option<JsonFlaw> {
         match value {
             Value::Number(number) => inexact(number).map(JsonFlaw::at_root),
@@ -71,8 +72,8 @@ impl JsonFlaw {
         }
     }
 
-    /// The same flaw with its pointer from a place on, where it stands below that. One that stands elsewhere
-    /// stays what it is: only the first is known, so nothing else is known to be without one.
+    /// The same flaw with its pointer relative to a place, where it lies below that. One elsewhere
+    /// stays as it is: only the first flaw is known, so the rest is not known to be free of flaws.
     #[must_use]
     pub fn seen_from(mut self, place: &str) -> JsonFlaw {
         let rest = self.pointer.strip_prefix(place);
@@ -82,7 +83,7 @@ impl JsonFlaw {
         self
     }
 
-    /// The same flaw as seen from a value that holds this one under a key.
+    /// The same flaw as seen from an object that holds this value under a key.
     #[must_use]
     pub fn inside(mut self, key: &str) -> JsonFlaw {
         let step = key.replace('~', "~0").replace('/', "~1");
@@ -130,8 +131,8 @@ impl fmt::Display for JsonFlaw {
     }
 }
 
-/// Gives every number the one form that equal numbers share: whole where it is whole and fits 64 bits. So
-/// `1.0`, `1` and `10e-1` are one value in whatever compares, shows or sends it.
+/// Normalizes numbers: gives equal numbers one form, an integer where it is whole and fits 64 bits.
+/// So `1.0`, `1` and `10e-1` are one value wherever it is compared, shown or sent.
 ///
 /// Refuses a whole number whose canonical text is another number.
 pub fn settle_numbers(value: &mut Value) -> Result<(), JsonFlaw> {
@@ -157,20 +158,21 @@ fn settle(value: &mut Value) {
 
 /// A float that is whole, as an integer of the same decimal digits.
 fn whole(number: &Number) -> Option<Number> {
-    /// From here on no integer of 64 bits follows.
+    /// First double beyond the 64-bit integers.
     const BEYOND: f64 = 18_446_744_073_709_551_616.0;
     if !number.is_f64() {
         return None;
     }
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < BEYOND)?;
-    // The shortest digits, which are those of canonical JSON; the double itself may be a little off.
+    // The shortest digits, which are those of canonical JSON; the double itself may be a little
+    // off.
     let text = Canonical::of(&float)?.text;
     text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from)).ok()
 }
 
 /// The text of a whole number whose canonical form is another number.
 fn inexact(number: &Number) -> Option<String> {
-    /// Every whole number up to here is a double.
+    /// Every integer up to here is a double.
     const EXACT: u64 = 1 << 53;
     let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs))?;
     let rounds = magnitude > EXACT && Canonical::of(&magnitude).is_none_or(|form| form.rounded);

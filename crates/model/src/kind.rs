@@ -1,4 +1,4 @@
-//! The five ways of reaching a backend.
+//! Driver kinds: the five ways to reach a backend.
 
 use std::fmt;
 

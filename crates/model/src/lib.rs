@@ -1,7 +1,9 @@
-//! The nouns of one tool call: ids, effects, calls, plans, refusals, grants and the records that leave the house.
+//! Domain model of one tool call: ids, effects, calls, plans, refusals, grants and published
+//! records.
 //!
 //! Owns the vocabulary every other crate speaks, canonical JSON and its hash, and the calendar.
-//! Must never know a file, a clock, a socket or a person. Start with [`Call`] and follow it to [`Plan`].
+//! Must never know a file, a clock, a socket or a person. Start with [`Call`] and follow it to
+//! [`Plan`].
 
 mod actor;
 mod approval;

@@ -1,4 +1,4 @@
-//! Where a contract stands between draft and retired, worked out from its dates.
+//! Contract lifecycle: the state between draft and retired, derived from dates.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,9 +19,9 @@ pub enum Lifecycle {
     RequiresSetup,
     /// Its producer wants its schema loaded on demand.
     Deferred,
-    /// Callable by those who know it, not offered to others.
+    /// Callable by callers that know it, not offered to others.
     Deprecated,
-    /// Kept for history only.
+    /// Kept for history only; not callable.
     Retired,
 }
 
@@ -67,10 +67,10 @@ impl Lifecycle {
     }
 }
 
-/// When a contract came, is to go, and what replaces it; all days are UTC.
+/// Dates of introduction, deprecation and removal, and the replacement; all days are UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LifecycleDates {
-    /// What the author states for the time between the dates.
+    /// The author's state for the time between the dates.
     pub state: Lifecycle,
     /// First day it may be called.
     pub introduced: Option<Date>,
@@ -83,7 +83,7 @@ pub struct LifecycleDates {
 }
 
 impl LifecycleDates {
-    /// The state on a day. A date that has passed outweighs the state that was written.
+    /// The state on a day. A past date overrides the stated state.
     pub fn on(&self, today: Date) -> Lifecycle {
         let reached = |date: Option<Date>| date.is_some_and(|date| today >= date);
         if self.state == Lifecycle::Retired || reached(self.removal) {

@@ -1,8 +1,8 @@
-//! How long, how often and at what price a call may run.
+//! Call limits: timeout, retry policy, cost and rate limits of a call.
 
 use serde::{Deserialize, Serialize};
 
-/// How the wait between attempts grows.
+/// Backoff: how the wait between attempts grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backoff {
@@ -12,18 +12,19 @@ pub enum Backoff {
     Exponential,
 }
 
-/// An upper bound on attempts; whether another attempt is legal at all is decided by its effect.
+/// Retry policy: an upper bound on attempts; the effect state decides whether a retry is legal at
+/// all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RetryPolicy {
     /// Attempts in all, the first included.
     pub max_attempts: u32,
-    /// How the wait grows.
+    /// How the wait between attempts grows.
     pub backoff: Backoff,
-    /// The first wait.
+    /// First wait, in milliseconds.
     pub initial_ms: u64,
 }
 
-/// What a call costs in kind; a driver may state units beside it.
+/// Cost class of a call; a driver may state units beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CostClass {
@@ -36,26 +37,26 @@ pub enum CostClass {
     Expensive,
 }
 
-/// The ceilings of one planned call.
+/// Limits of one planned call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CallLimits {
-    /// One deadline over all attempts.
+    /// Timeout over all attempts, in milliseconds.
     pub timeout_ms: u64,
-    /// How many attempts at most, and how they are spaced.
+    /// Retry policy; `None` means one attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
 }
 
-/// What limits and budgets count a call as, beside its tool, its driver and its caller.
+/// What quotas and budgets count a call as, beside its tool, driver and caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// The action that it is granted by; none for a tool that is granted by its own name.
+    /// The action that it is granted by; `None` for a tool that is granted by its own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// What its driver says that it costs, in thousandths of a cent.
+    /// Cost that its driver states, in thousandths of a cent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub millicents: Option<u64>,
-    /// Whose cents.
+    /// Currency of the cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// The AIP-7 policies with a budget that let it through by themselves.
@@ -64,13 +65,13 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Whether there is nothing to say.
+    /// Whether it is empty.
     pub fn is_plain(&self) -> bool {
         *self == Charge::default()
     }
 }
 
-/// How long a rate looks back.
+/// Window of a rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Period {
@@ -84,30 +85,30 @@ pub enum Period {
     Day,
 }
 
-/// Whose calls a rate counts together.
+/// Whose calls a rate limit counts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateScope {
-    /// Each actor's.
+    /// The calls of each actor.
     Actor,
-    /// Each tenant's.
+    /// The calls of each tenant.
     Tenant,
-    /// Everybody's.
+    /// All calls of the workspace.
     Workspace,
-    /// Those of each tool, whoever calls.
+    /// The calls of each tool, by every actor.
     Tool,
-    /// Those that each driver carries out, whoever calls.
+    /// The calls that each driver runs, for every actor.
     Driver,
 }
 
-/// A cap on calls in a period.
+/// Rate limit: a cap on calls in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRate {
-    /// In how long.
+    /// Window.
     pub per: Period,
-    /// How many calls.
+    /// Most calls in the window.
     pub value: u64,
-    /// Whose calls are counted together.
+    /// Whose calls count together.
     pub scope: RateScope,
 }
 

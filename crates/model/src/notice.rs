@@ -1,10 +1,10 @@
-//! What is wrong with a file of a workspace, told to those who never read it.
+//! Notice: a diagnostic about a workspace file, for readers that never open the file.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
-/// A breach of a rule at a place, as every edge shows it.
+/// A diagnostic at a place in a file, as every edge shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Notice {
     /// The rule's code.

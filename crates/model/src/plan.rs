@@ -1,4 +1,4 @@
-//! A call that was understood: which contract, which driver, which input, under which limits.
+//! Call plan: a validated and routed call with its contract, driver, input and limits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ pub enum Phase {
 pub struct RejectedDriver {
     /// Which driver.
     pub driver: DriverId,
-    /// Where it fell out.
+    /// The phase that rejected it.
     pub phase: Phase,
-    /// Why, for machines.
+    /// Stable reason for programs.
     pub why: &'static str,
     /// Why, for people, in one line.
     pub reason: Cow<'static, str>,
@@ -44,22 +44,22 @@ pub struct RejectedDriver {
 pub struct Route {
     /// The driver that serves the call.
     pub driver: DriverId,
-    /// Why this one.
+    /// Stable reason for the choice.
     pub reason: &'static str,
     /// Every other driver that claims the tool.
     pub rejected: Vec<RejectedDriver>,
 }
 
-/// One exact thing to judge, permit and do.
+/// One exact call to judge, permit and run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Who called.
+    /// The calling actor.
     pub actor: Arc<Actor>,
-    /// The contract.
+    /// The contract's id and major version.
     pub tool: ToolKey,
     /// Its full version.
     pub version: Arc<str>,
-    /// The driver, and those that lost.
+    /// The chosen driver, and the rejected ones.
     pub route: Route,
     /// The validated input, defaults filled in.
     pub input: Value,
@@ -69,7 +69,7 @@ pub struct Plan {
     pub context: Value,
     /// What the call may change.
     pub effects: Arc<EffectProfile>,
-    /// Its ceilings.
+    /// Timeout and retry policy.
     pub limits: CallLimits,
     /// The digest of all of the above that decides what runs.
     pub digest: Digest,

@@ -1,66 +1,66 @@
-//! How far a call is, and what became of a wish to call it off.
+//! Progress and cancellation: how far a call is, and the state of a cancellation request.
 
 use serde::{Deserialize, Serialize};
 
 use crate::status::words;
 
-/// One report of how far a call is. Its place in the order is given by whoever records it.
+/// One progress report. The recorder assigns its sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// In words.
+    /// Progress message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// From 0 to 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<f64>,
-    /// The step under way.
+    /// Name of the current step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_step: Option<String>,
-    /// Which one that is.
+    /// Index of the current step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_index: Option<u64>,
-    /// Of how many.
+    /// Number of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_steps: Option<u64>,
-    /// Bytes taken in.
+    /// Bytes read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_read: Option<u64>,
-    /// Bytes given out.
+    /// Bytes written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_written: Option<u64>,
-    /// Lines seen.
+    /// Lines processed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_count: Option<u64>,
 }
 
 words! {
-    /// What is known of a wish to call a call off. Each is a fact of its own.
+    /// State of a cancellation. Each is a fact of its own.
     CancelFact {
-        /// Somebody asked.
+        /// Cancellation was requested.
         Requested "cancel_requested",
-        /// The driver heard it.
+        /// The driver received it.
         Acknowledged "cancel_acknowledged",
-        /// It ended because of it.
+        /// The call ended because of it.
         Canceled "canceled",
-        /// It could not be stopped.
+        /// The driver could not stop the call.
         Failed "cancel_failed",
-        /// The contract does not allow it.
+        /// The contract does not support cancellation.
         Unsupported "cancel_unsupported",
     }
 }
 
 words! {
-    /// Why something was called off.
+    /// Reason of a cancellation.
     AbortReason {
         /// The caller or a person.
         UserInterruption "user_interruption",
         /// Another call of the batch failed.
         SiblingError "sibling_error",
-        /// Time ran out.
+        /// The timeout expired.
         Timeout "timeout",
         /// Another attempt took over.
         Fallback "fallback",
-        /// Haft stops.
+        /// Graceful shutdown of Haft.
         RuntimeShutdown "runtime_shutdown",
     }
 }

@@ -1,4 +1,4 @@
-//! Questions to people, their answers, and answers that stand.
+//! Approval questions, their answers, and standing answers.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,19 +9,19 @@ use crate::{
     Timestamp,
 };
 
-/// Exactly what a yes is for. One byte of difference is another question.
+/// Approval binding: exactly what a yes is for. One byte of difference is another question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalBinding {
-    /// Which call.
+    /// Id of the call.
     pub invocation: InvocationId,
-    /// Which contract: `id@version`.
+    /// The contract: `id@version`.
     pub tool: String,
-    /// Which driver.
+    /// Id of the driver.
     pub driver: DriverId,
-    /// Which version of it.
+    /// Version of the driver.
     #[serde(default)]
     pub driver_version: String,
-    /// The digest of all that it says of itself: where it goes, and what it sends.
+    /// The digest of all that the driver declares: where it connects, and what it sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver_digest: Option<Digest>,
     /// The digest of the input that would run.
@@ -31,113 +31,113 @@ pub struct ApprovalBinding {
     pub targets: Option<Digest>,
     /// The fingerprint of the effects.
     pub effects: Digest,
-    /// Who called.
+    /// Id of the caller.
     pub actor: ActorId,
-    /// For whom.
+    /// Tenant of the caller.
     pub tenant: String,
 }
 
 impl ApprovalBinding {
-    /// The digest of all of it.
+    /// The digest of the whole binding.
     pub fn digest(&self) -> Digest {
         Digest::of(self)
     }
 }
 
-/// One durable question.
+/// One durable approval question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its id.
     pub id: QuestionId,
-    /// What a yes is for.
+    /// What an approval is bound to.
     pub bound: ApprovalBinding,
     /// What a grant would have to name: the action, or `tool:<id>`.
     #[serde(default)]
     pub grant: String,
     /// The decision that asked.
     pub decision: Decision,
-    /// Who has to answer; all of these.
+    /// Quorums that have to be reached; all of them.
     pub needs: Vec<Needs>,
     /// The input as people may see it: sensitive values are named, not shown.
     pub shown_input: Value,
-    /// What a person reads first.
+    /// One line that the approver reads first.
     pub summary: String,
     /// When it was asked.
     pub asked_at: Timestamp,
-    /// When nobody may answer any more.
+    /// When the question expires; later answers are refused.
     pub expires_at: Timestamp,
-    /// Whether "always" may be answered.
+    /// Whether an approver may answer "always".
     pub rememberable: bool,
-    /// The form that a backend wants filled in while the call runs; none where the question is whether
-    /// the call may run.
+    /// Elicitation: the form that a backend wants filled in while the call runs; `None` for an
+    /// approval question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<ElicitationForm>,
 }
 
 words! {
-    /// What became of a question.
+    /// State of a question.
     QuestionState {
-        /// Nobody, or not everybody, answered.
+        /// The quorum is not reached yet.
         Open "open",
-        /// Everybody who had to said yes.
+        /// The quorum approved.
         Approved "approved",
-        /// Somebody said no.
+        /// An approver rejected it.
         Rejected "rejected",
-        /// Time ran out.
+        /// It expired.
         Expired "expired",
-        /// What it was about changed or ended before it was answered.
+        /// Its subject changed or ended before it was answered.
         Withdrawn "withdrawn",
     }
 }
 
-/// One person's answer.
+/// One approver's answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalAnswer {
-    /// Which question.
+    /// Id of the question.
     pub question: QuestionId,
-    /// Who.
+    /// The approver.
     pub by: ActorId,
-    /// Who really typed it, where somebody speaks as another.
+    /// The actor who really typed it, where one actor speaks as another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speaking: Option<ActorId>,
-    /// In which roles, as the edge knew them.
+    /// Roles of the approver, as the edge authenticated them.
     #[serde(default)]
     pub roles: Vec<String>,
-    /// Yes or no.
+    /// Whether it approves.
     pub approves: bool,
-    /// Why; a no needs one.
+    /// The reason; a rejection needs one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The digest of the input that they put in place of the one they were shown.
+    /// The digest of the edited input, where the approver changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_input: Option<Digest>,
-    /// The digest of what they filled into a form.
+    /// The digest of the filled-in form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
-    /// Whether it is to stand for calls like this one.
+    /// Whether the approver wants it to stand for calls like this one.
     #[serde(default)]
     pub always: bool,
-    /// By which channel: `terminal`, `inbox`, `console` …
+    /// Channel of the answer: `terminal`, `inbox`, `console` …
     pub channel: String,
-    /// When.
+    /// When it was given.
     pub at: Timestamp,
 }
 
-/// An answer that stands for calls to come, until somebody takes it back.
+/// Standing approval: an answer that holds for later calls until it is revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingAnswer {
     /// Its id: that of the question it answered.
     pub id: QuestionId,
-    /// For calls by whom.
+    /// Actor whose calls it covers.
     pub actor: ActorId,
-    /// For whose calls.
+    /// Tenant whose calls it covers.
     pub tenant: String,
-    /// To which contract: `id@major`.
+    /// Contract that it covers: `id@major`.
     pub tool: String,
-    /// With which effects; other effects ask again.
+    /// Fingerprint of the effects; other effects ask again.
     pub effects: Digest,
-    /// Who said so.
+    /// The approver.
     pub by: ActorId,
-    /// When.
+    /// When it was given.
     pub at: Timestamp,
 }

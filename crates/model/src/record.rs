@@ -1,4 +1,4 @@
-//! The records of Agent Tool v0.2.0 that leave the house. Fields we do not know survive a round trip.
+//! Published records of Agent Tool v0.2.0. Unknown fields survive a round trip.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// The version every record we write carries.
 pub const SCHEMA_VERSION: &str = "0.2.0";
 
-/// What a tool is, for those who choose one.
+/// Tool declaration: what a tool is, for callers that choose one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolDeclaration {
     /// Version of the standard.
@@ -17,7 +17,7 @@ pub struct ToolDeclaration {
     pub namespace: String,
     /// Last segment of the id.
     pub name: String,
-    /// For the model.
+    /// Description for the model.
     pub description: String,
     /// One of the seven states.
     pub lifecycle: String,

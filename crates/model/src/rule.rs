@@ -1,4 +1,4 @@
-//! Rules: those of `haft.toml`, and AIP-7 policy documents.
+//! Policy rules: `[[rule]]` entries of `haft.toml`, and AIP-7 policy documents.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ use crate::Risk;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Go.
+    /// Allow the call.
     Allow,
     /// Ask a person.
     Ask,
-    /// Do not.
+    /// Deny the call.
     Deny,
 }
 
 /// One `[[rule]]` of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// What it says.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Tool pattern.
     pub tool: Option<String>,
@@ -35,12 +35,12 @@ pub struct Rule {
     pub command: Option<String>,
     /// Actor pattern.
     pub actor: Option<String>,
-    /// Why, for the people who read the decision.
+    /// The reason, shown with the decision.
     pub reason: Option<String>,
-    /// Examples of calls that it is about, as `<tool-id> <json-object>`.
+    /// Example calls that it matches, as `<tool-id> <json-object>`.
     #[serde(rename = "match", default)]
     pub matches: Vec<String>,
-    /// Examples of calls that it is not about.
+    /// Example calls that it does not match.
     #[serde(rename = "not_match", default)]
     pub not_matches: Vec<String>,
 }
@@ -49,36 +49,36 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuleDecision {
-    /// Go.
+    /// Allow the call.
     Allow,
     /// Collect signatures.
     RequireApproval,
-    /// Ask somebody higher.
+    /// Escalate to a higher authority.
     Escalate,
-    /// Do not.
+    /// Deny the call.
     Deny,
 }
 
-/// Who may sign.
+/// A signer of an approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signer {
-    /// Anybody with this role.
+    /// Any person with this role.
     Role(String),
     /// This person.
     User(String),
 }
 
-/// How much a policy lets through before it asks again.
+/// Budget: how much a policy lets through before it asks again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Budget {
     /// Calls an hour.
     pub max_per_hour: Option<u64>,
     /// Calls a day.
     pub max_per_day: Option<u64>,
-    /// Money.
+    /// Amount in cents.
     pub max_amount_cents: Option<u64>,
-    /// Whose money.
+    /// Currency of the amount.
     pub currency: Option<String>,
 }
 
@@ -87,19 +87,19 @@ pub struct Budget {
 pub struct PolicyRule {
     /// Its name.
     pub slug: String,
-    /// Which actions; segments may be `*`.
+    /// Action pattern; segments may be `*`.
     pub action: String,
-    /// Which subjects.
+    /// Subject pattern.
     pub subject: Option<String>,
-    /// From which risk on.
+    /// Lowest risk that it applies to.
     pub risk_level_min: Risk,
-    /// What it says.
+    /// Its decision.
     pub decision: RuleDecision,
-    /// Who signs.
+    /// Signers that count.
     pub signers: Vec<Signer>,
-    /// How many.
+    /// Signatures needed.
     pub quorum: u64,
-    /// Up to which autonomy it stays permissive.
+    /// Highest autonomy level at which it stays permissive.
     pub autonomy: u64,
     /// How much it lets through.
     pub budget: Budget,

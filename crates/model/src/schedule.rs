@@ -1,4 +1,4 @@
-//! How calls that were asked for together are scheduled, and what became of each in its turn.
+//! Batch scheduling: the scheduler policy of a batch, and the recorded outcome of each call.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,7 +11,7 @@ words! {
     BatchOrdering {
         /// In the order of the request, while calls overlap.
         PreserveTerminalOrder "preserve_terminal_order",
-        /// As they come.
+        /// In the order of completion.
         AllowUnordered "allow_unordered",
         /// In the order of the request, and no call begins before the one in front of it has ended.
         Serial "serial",
@@ -19,13 +19,13 @@ words! {
 }
 
 words! {
-    /// What of a batch is handed over at once, and what waits for its turn.
+    /// Which results of a batch are yielded at once, and which wait for their turn.
     YieldPolicy {
         /// Progress at once, results in the order of the request.
         ProgressImmediateResultsOrdered "progress_immediate_results_ordered",
         /// Progress waits for the turn of its call, too.
         AllOrdered "all_ordered",
-        /// Everything as it comes.
+        /// Everything in the order of completion.
         UnorderedStreaming "unordered_streaming",
     }
 }
@@ -33,63 +33,63 @@ words! {
 words! {
     /// What an interruption does to a batch.
     InterruptBehavior {
-        /// What runs is told to stop where its contract allows it; what has not begun does not begin.
+        /// Running calls are cancelled where their contract allows it; queued ones do not begin.
         Cancel "cancel",
-        /// What runs goes on to its end; what has not begun does not begin.
+        /// Running calls continue to their end; queued ones do not begin.
         Block "block",
     }
 }
 
 words! {
-    /// What the failure of one call of a batch does to the others.
+    /// Failure policy: what the failure of one call of a batch does to its siblings.
     OnFailure {
-        /// Nothing.
+        /// Siblings are unaffected.
         Ignore "ignore",
-        /// All that have not ended are called off.
+        /// All siblings that have not ended are cancelled.
         CancelSiblings "cancel_siblings",
-        /// Those that depend on it are not made.
+        /// Dependent calls do not begin.
         CancelDependent "cancel_dependent",
     }
 }
 
 words! {
-    /// What becomes of the context modifiers that a driver gives with its output.
+    /// Policy for the context modifiers that a driver returns with its output.
     ContextPolicy {
-        /// Those of a call that could not run beside another one count; others do not.
+        /// Only the modifiers of a call that ran serially apply.
         AllowSerialOnly "allow_serial_only",
-        /// All wait until the batch is over, and count in the order of the request.
+        /// All are deferred until the batch completes, and apply in the order of the request.
         DeferUntilBatchComplete "defer_until_batch_complete",
-        /// None counts.
+        /// None apply.
         Forbid "forbid",
     }
 }
 
 words! {
-    /// What became of context modifiers.
+    /// Outcome of context modifiers.
     ContextOutcome {
-        /// They count.
+        /// They apply.
         Applied "applied",
         /// They wait for the end of the batch.
         Deferred "deferred",
-        /// They do not count.
+        /// They do not apply.
         Rejected "rejected",
     }
 }
 
-/// The rules by which a batch is scheduled, in the standard's words.
+/// Scheduler policy of a batch, in the standard's words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerPolicy {
-    /// What records call it.
+    /// Id in records.
     pub scheduler_policy_id: String,
-    /// What it holds for.
+    /// Scope of the policy.
     pub scope: String,
-    /// How many calls run at once.
+    /// Most calls that run at once.
     pub max_parallel: u64,
     /// How results are ordered.
     pub ordering_policy: BatchOrdering,
     /// What is handed over at once.
     pub yield_policy: YieldPolicy,
-    /// What an interruption does.
+    /// What an interruption does to the batch.
     pub interrupt_behavior: InterruptBehavior,
     /// What a failure does to the others.
     pub sibling_failure_policy: OnFailure,
@@ -100,80 +100,80 @@ pub struct SchedulerPolicy {
 /// A batch that is about to begin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchPlanned {
-    /// Which.
+    /// Id of the batch.
     pub batch: String,
     /// The rules it is scheduled by.
     #[serde(flatten)]
     pub policy: SchedulerPolicy,
     /// Its calls, in the order of the request.
     pub calls: Vec<InvocationId>,
-    /// What they hold while they run, as far as their inputs tell beforehand.
+    /// Locks that they hold while they run, as far as their inputs tell beforehand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resource_locks: Vec<ResourceLock>,
 }
 
-/// Something that calls hold while they run.
+/// A lock that calls hold while they run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLock {
-    /// What.
+    /// Name of the lock.
     pub lock: String,
-    /// `shared` with others who share it, or `exclusive`.
+    /// `shared` or `exclusive`.
     pub mode: String,
-    /// Who holds it, in the order of the request.
+    /// Holders, in the order of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<InvocationId>,
 }
 
-/// The result of a call of a batch was handed over in its turn, after the call had ended.
+/// The result of a call of a batch was released in its turn, after the call had ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchReleased {
-    /// Of which batch.
+    /// Id of the batch.
     pub batch: String,
-    /// Which of its calls.
+    /// Index of the call, from 0.
     pub index: u64,
 }
 
-/// Nobody wants a call any more: whoever asked for it asked for something else instead.
+/// A discarded call: its caller asked for something else instead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchDiscarded {
-    /// Of which batch.
+    /// Id of the batch.
     pub batch: String,
-    /// Why.
+    /// Why the caller discarded it.
     pub reason: String,
     /// Why its result stands all the same, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
 }
 
-/// What became of the context modifiers of a call.
+/// Outcome of the context modifiers of a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextModified {
-    /// By which rule.
+    /// The rule that applied.
     pub policy: ContextPolicy,
-    /// What.
+    /// What happened to them.
     pub outcome: ContextOutcome,
-    /// How many there are.
+    /// Number of modifiers.
     pub count: u64,
     /// The modifiers, as a JSON array.
     pub modifiers: PayloadRef,
-    /// Why, in words.
+    /// Reason, in words.
     pub reason: String,
 }
 
-/// What a caller is told of the context modifiers of a call.
+/// Context modifiers in the result of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContextGiven {
     /// What became of them.
     pub outcome: ContextOutcome,
-    /// Why, in words.
+    /// Reason, in words.
     pub reason: String,
-    /// The modifiers, in their order; only where they count.
+    /// The modifiers, in order; only where they apply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modifiers: Vec<Value>,
 }
 
 impl ResourceLock {
-    /// A lock that is held by somebody.
+    /// A lock without holders yet.
     pub fn new(lock: impl Into<String>, shared: bool) -> ResourceLock {
         let mode = if shared { "shared" } else { "exclusive" };
         ResourceLock { lock: lock.into(), mode: mode.to_owned(), calls: Vec::new() }
@@ -181,7 +181,7 @@ impl ResourceLock {
 }
 
 impl BatchOrdering {
-    /// What is handed over at once where nobody says.
+    /// The default yield policy of an ordering.
     pub fn usual_yield(self) -> YieldPolicy {
         match self {
             BatchOrdering::AllowUnordered => YieldPolicy::UnorderedStreaming,

@@ -1,4 +1,4 @@
-//! A secret: its value, which nobody gets to see, and the fact that it was used.
+//! Secret: a value without a text form, and the record of its use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::{Code, DriverId};
 
-/// A value that is shown nowhere. It has no text form, and its bytes are wiped with the last copy.
+/// A secret value. It has no text form, and its bytes are wiped with the last copy.
 #[derive(Clone)]
 pub struct Secret(Arc<Zeroizing<String>>);
 
@@ -18,7 +18,7 @@ impl Secret {
         Secret(Arc::new(Zeroizing::new(value)))
     }
 
-    /// The value, for whoever hands it on.
+    /// The value, for the driver that sends it on.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -38,7 +38,7 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
-/// The form of a secret.
+/// Form of a secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SecretKind {
     /// One text.
@@ -52,14 +52,14 @@ pub enum SecretKind {
     Json,
 }
 
-/// Somebody who has access to a secret; any one entry is enough.
+/// A grantee of a secret; any one entry grants access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grantee {
-    /// Anybody with this role.
+    /// Any person with this role.
     Role(String),
     /// This person.
     User(String),
-    /// Whoever holds this capability.
+    /// A caller that holds this capability.
     Capability(String),
     /// This tool.
     Tool(String),
@@ -67,14 +67,14 @@ pub enum Grantee {
     Workflow(String),
 }
 
-/// The fact that a driver wanted a secret for an attempt.
+/// Record of a driver's request for a secret in an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecretUse {
-    /// In which attempt.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// Which driver.
+    /// Id of the driver.
     pub driver: DriverId,
-    /// Which secret.
+    /// Slug of the secret.
     pub slug: String,
     /// Why it was withheld, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,57 +1,57 @@
-//! The point of no return, and what may still be learned of an effect after it.
+//! Submission and settlement: the point of no return, and what is learned of an effect after it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ActorId, DualTime, EffectState, InvocationId, PayloadRef};
 
-/// The point of no return.
+/// Submission: the point of no return of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submitted {
-    /// Of which attempt.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// How long it may still take effect: before that, a backend that knows nothing of it has merely
-    /// not carried it out yet.
+    /// How long it may still take effect: before then, a backend that does not know the call has
+    /// merely not run it yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DualTime>,
 }
 
-/// A person found out what became of an effect that nobody knew.
+/// Manual resolution: a person found out what became of an unknown effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectSettled {
-    /// What became of it.
+    /// The resolved effect state.
     pub effect: EffectState,
-    /// Who says so.
+    /// The person who resolved it.
     pub by: ActorId,
-    /// How they know.
+    /// Evidence that they name.
     pub reason: String,
 }
 
-/// A process that had lost the right to write about the call saw its effect all the same. What took
-/// place is on record, whatever the process said that took the call over.
+/// A fenced-out process saw the effect of its call all the same. What took place is on record,
+/// whatever the process that took the call over recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EffectObserved {
-    /// Of which attempt.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// The fence that it had lost.
+    /// The fencing token that it had lost.
     pub fence: u64,
-    /// What it saw.
+    /// The effect state that it observed.
     pub effect: EffectState,
-    /// The answer that it gave.
+    /// The result that it produced.
     pub result: PayloadRef,
 }
 
-/// Another call is about to undo this one; nobody else may meanwhile.
+/// Another call is about to compensate this one; meanwhile no third call may.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compensating {
-    /// Which call.
+    /// The compensating call.
     pub by: InvocationId,
 }
 
-/// The call that was to undo this one is over.
+/// The compensating call is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompensationEnded {
-    /// Which call.
+    /// The compensating call.
     pub by: InvocationId,
-    /// What is known of the effect of this one now; as before where nothing was tried.
+    /// Effect state of the original call; unchanged where nothing was tried.
     pub effect: EffectState,
 }

@@ -1,10 +1,10 @@
-//! Other people's words, as far as a reader sees them.
+//! Text sanitization: removes control, bidi and invisible characters from foreign text.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-/// Whether a reader sees the letter as it is: no control, no direction, no width of nothing, no tag.
+/// Whether a character is visible as it is: no control, bidi, zero-width or tag character.
 pub fn is_shown(letter: char) -> bool {
     !letter.is_control()
         && !matches!(letter,
@@ -14,12 +14,12 @@ pub fn is_shown(letter: char) -> bool {
             | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A text of a backend as models and people read it: without sequences that steer a terminal, and
-/// without letters that hide, move or turn what stands there. Lines and tabs stay.
+/// Sanitizes backend text for models and people: removes terminal escape sequences and characters
+/// that hide, move or reverse text. Line breaks and tabs stay.
 pub fn cleaned(text: &str) -> Cow<'_, str> {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     let stays = |letter: char| letter == '\n' || letter == '\t' || is_shown(letter);
-    // Nearly every text is plain, and costs one look.
+    // Nearly every text is plain, and costs one scan.
     if text.bytes().all(plain) || text.chars().all(stays) {
         return Cow::Borrowed(text);
     }
@@ -30,14 +30,14 @@ pub fn cleaned(text: &str) -> Cow<'_, str> {
             '\u{1b}' => match letters.next_if(|next| matches!(next, ' '..='~')) {
                 Some('[') => skip_sequence(&mut letters),
                 Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&mut letters),
-                // Two letters are the whole of it, three where the first says so.
+                // The sequence has two characters, or three where the first says so.
                 Some(' '..='/') => drop(letters.next_if(|next| matches!(next, '0'..='~'))),
                 Some(_) | None => {}
             },
             '\u{9b}' => skip_sequence(&mut letters),
             '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => skip_string(&mut letters),
             letter if stays(letter) => clean.push(letter),
-            // Other ends of lines, of which one may come before the one that stays.
+            // Other line endings become one line feed; CR before LF is dropped.
             '\r' if letters.peek() == Some(&'\n') => {}
             '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => clean.push('\n'),
             _ => {}
@@ -46,8 +46,8 @@ pub fn cleaned(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// A value of a backend as models and people read it: every text and every name in it cleaned. Programs
-/// read the value itself.
+/// Sanitizes every string and key of a backend's value for models and people. Programs read the
+/// value itself.
 pub fn cleaned_value(value: &Value) -> Cow<'_, Value> {
     match is_clean(value) {
         true => Cow::Borrowed(value),
@@ -75,7 +75,8 @@ fn clean_copy(value: &Value) -> Value {
             let mut clean = Map::new();
             for (name, item) in fields {
                 let mut shown = cleaned(name).into_owned();
-                // A name that differs from another by what hides in it is spelled out, so that neither is lost.
+                // A key that collides with another once sanitized is escaped instead, so that
+                // neither is lost.
                 if clean.contains_key(&shown) || (shown != *name && fields.contains_key(&shown)) {
                     shown = name.escape_default().to_string();
                 }
@@ -89,14 +90,14 @@ fn clean_copy(value: &Value) -> Value {
 
 type Letters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// What follows the opening of a control sequence, up to the letter that ends it.
+/// Skips the rest of a control sequence, up to its final character.
 fn skip_sequence(letters: &mut Letters<'_>) {
     while letters.next_if(|next| matches!(next, ' '..='?')).is_some() {}
     letters.next_if(|next| matches!(next, '@'..='~'));
 }
 
-/// What a terminal takes for a string, such as a title: up to its end, which has to be on the line. One
-/// that never ends hides nothing but its opening.
+/// Skips a terminal string, such as a title, up to its terminator on the same line. An unterminated
+/// one hides nothing but its introducer.
 fn skip_string(letters: &mut Letters<'_>) {
     let mut ahead = letters.clone();
     while let Some(letter) = ahead.next() {

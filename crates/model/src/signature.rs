@@ -1,4 +1,4 @@
-//! The keyed digest by which two parties who share a secret know that a message is the other's.
+//! HMAC-SHA256: proves to two parties with a shared secret that a message is the other's.
 
 use hmac::digest::Key;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -18,8 +18,7 @@ impl Signature {
         Signature(text)
     }
 
-    /// Whether this is the signature of a message under a secret. How long it takes tells nothing
-    /// about the right one.
+    /// Verifies in constant time that this is the signature of a message under a secret.
     pub fn is_of(&self, secret: &[u8], message: &[u8]) -> bool {
         bytes(&self.0).is_some_and(|bytes| keyed(secret, message).verify_slice(&bytes).is_ok())
     }
@@ -38,7 +37,7 @@ impl From<&str> for Signature {
 
 fn keyed(secret: &[u8], message: &[u8]) -> Hmac<Sha256> {
     let mut key = Key::<Hmac<Sha256>>::default();
-    // A secret that is longer than a block of the hash stands for its hash.
+    // RFC 2104: a key longer than the hash's block is hashed first.
     let hashed = (secret.len() > key.len()).then(|| Sha256::digest(secret));
     let secret = hashed.as_ref().map_or(secret, |hashed| hashed.as_slice());
     key.iter_mut().zip(secret).for_each(|(place, byte)| *place = *byte);
@@ -47,7 +46,7 @@ fn keyed(secret: &[u8], message: &[u8]) -> Hmac<Sha256> {
     keyed
 }
 
-/// What was written as hex; nothing where it was not.
+/// Decodes hex; `None` where it is malformed.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = text.chars().map(|letter| letter.to_digit(16)).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;

@@ -1,30 +1,30 @@
-//! What an error means to whoever has to answer for it on a wire.
+//! Wire situation: maps an error to an exit code, an HTTP status or a JSON-RPC error.
 
 use crate::Code;
 
-/// The kinds of end that wires tell apart.
+/// The kinds of outcome that wires tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Situation {
     /// No such tool.
     UnknownTool,
     /// The input is at fault.
     Invalid,
-    /// Somebody or some rule says no.
+    /// A person or a rule refused it.
     Refused,
-    /// A person has to answer first.
+    /// A person has to approve first.
     Waiting,
     /// It ran, or could not, and failed.
     Failed,
-    /// Time ran out.
+    /// The timeout expired.
     TimedOut,
-    /// It was called off.
+    /// Cancelled.
     Canceled,
-    /// Nothing can be put on record at the moment.
+    /// The ledger cannot record anything at the moment.
     Unavailable,
 }
 
 impl Situation {
-    /// What a process says when it ends this way.
+    /// Exit code of a process that ends this way.
     pub fn exit_code(self) -> u8 {
         match self {
             Situation::Failed => 1,
@@ -37,8 +37,8 @@ impl Situation {
         }
     }
 
-    /// The HTTP status of an answer to a call. A call that was answered is a 200 whatever the answer;
-    /// one that nothing can be recorded of is refused like any other request.
+    /// The HTTP status of an answer to a call. An answered call is a 200 whatever the answer; a
+    /// call that cannot be recorded is refused like any other request.
     pub fn http_status(self) -> u16 {
         match self {
             Situation::Waiting => 202,
@@ -52,7 +52,7 @@ impl Situation {
         }
     }
 
-    /// The JSON-RPC error that MCP wants; none means a result, with `isError` unless it waits.
+    /// The JSON-RPC error of MCP; `None` means a result, with `isError` unless it waits.
     pub fn mcp_error(self) -> Option<i32> {
         match self {
             Situation::UnknownTool => Some(-32602),
@@ -68,7 +68,7 @@ impl Situation {
 }
 
 impl Code {
-    /// What the code means to whoever answers for it on a wire.
+    /// The situation of the code on a wire.
     pub fn situation(self) -> Situation {
         match self {
             Code::ToolUnknown => Situation::UnknownTool,
@@ -83,7 +83,8 @@ impl Code {
             | Code::HookBlocked
             | Code::PermissionDenied
             | Code::PolicyBlocked
-            // Nobody could be asked, so nobody is: a call that waits is told by its envelope.
+            // No approver could be asked, so it does not wait: a waiting call is reported by its
+            // envelope.
             | Code::ApprovalRequired
             | Code::ApprovalRejected
             | Code::ApprovalExpired

@@ -1,4 +1,4 @@
-//! Where an invocation stands: its status, its place in the queue, and what became of its effect.
+//! Invocation status: the states of a call, of its place in the queue and of its effect.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ macro_rules! words {
                 match self { $($name::$variant => $word,)* }
             }
 
-            /// The one of a word.
+            /// The variant of a word.
             pub fn parse(word: &str) -> Option<$name> {
                 $name::ALL.iter().copied().find(|one| one.name() == word)
             }
@@ -37,63 +37,63 @@ pub(crate) use words;
 words! {
     /// The twenty states of an invocation.
     Status {
-        /// It came in.
+        /// The call came in.
         Planned "planned",
         /// Its tool was found.
         Selected "selected",
-        /// Its input fits.
+        /// Its input is valid.
         ArgumentsReady "arguments_ready",
-        /// Hooks are heard.
+        /// Its pre-hooks run.
         PreHooksRunning "pre_hooks_running",
-        /// A person has to answer.
+        /// It waits for an approver.
         AwaitingApproval "awaiting_approval",
-        /// It may run.
+        /// It is authorized to run.
         Approved "approved",
-        /// It waits for its turn.
+        /// It waits in the queue.
         Queued "queued",
-        /// Its driver works.
+        /// Its driver runs.
         Running "running",
-        /// Its driver asks something.
+        /// Elicitation: its driver waits for input.
         NeedsInput "needs_input",
-        /// Part of its answer is there.
+        /// A partial result exists.
         PartialResult "partial_result",
-        /// Hooks are heard about its answer.
+        /// Its post-hooks run.
         PostHooksRunning "post_hooks_running",
-        /// Its answer was released.
+        /// Its result was released.
         Yielded "yielded",
-        /// Over: its input does not fit the schema.
+        /// Terminal: its input does not match the schema.
         SchemaParseFailed "schema_parse_failed",
-        /// Over: its input cannot be right.
+        /// Terminal: its input values are invalid.
         ValidationFailed "validation_failed",
-        /// Over: a decision says no.
+        /// Terminal: denied by a decision.
         Denied "denied",
-        /// Over: stopped before it ran by anything else.
+        /// Terminal: stopped before it ran for another reason.
         Blocked "blocked",
-        /// Over: done.
+        /// Terminal: succeeded.
         Succeeded "succeeded",
-        /// Over: it failed.
+        /// Terminal: failed.
         Failed "failed",
-        /// Over: called off.
+        /// Terminal: cancelled.
         Canceled "canceled",
-        /// Over: time ran out.
+        /// Terminal: the timeout expired.
         TimedOut "timed_out",
     }
 }
 
 impl Status {
-    /// Whether nothing follows.
+    /// Whether the status is terminal.
     pub fn is_terminal(self) -> bool {
         self >= Status::SchemaParseFailed
     }
 
-    /// Whether the call goes on only when people have answered.
+    /// Whether the call waits for people.
     pub fn waits_for_people(self) -> bool {
         matches!(self, Status::AwaitingApproval | Status::NeedsInput)
     }
 
     /// Whether one status may follow another, as §10 of the digest has it. Haft itself may fail
-    /// anywhere, as when the ledger cannot be written, so every state that is no end may become
-    /// `failed`.
+    /// anywhere, as when the ledger cannot be written, so every status that is not terminal may
+    /// become `failed`.
     pub fn may_become(self, next: Status) -> bool {
         use Status::*;
         let allowed: &[Status] = match self {
@@ -146,7 +146,7 @@ impl Status {
         allowed.contains(&next)
     }
 
-    /// The place in the queue that goes with a status.
+    /// The queue state that goes with a status.
     pub fn queue(self) -> Option<QueueState> {
         match self {
             Status::Queued => Some(QueueState::Queued),
@@ -174,31 +174,31 @@ impl Status {
 }
 
 words! {
-    /// The five places in the queue, an axis of its own.
+    /// The five queue states, an axis of its own.
     QueueState {
-        /// Waiting.
+        /// It waits in the queue.
         Queued "queued",
-        /// Under way.
+        /// It runs.
         Executing "executing",
         /// A result exists and was not released.
         Completed "completed",
-        /// Released.
+        /// Its result was released.
         Yielded "yielded",
-        /// Superseded.
+        /// Its caller discarded it.
         Discarded "discarded",
     }
 }
 
 words! {
-    /// What is known of a call's effect; it decides whether another attempt is legal.
+    /// Effect state: what is known of a call's side effect; it decides whether a retry is legal.
     EffectState {
-        /// There is none to have.
+        /// The call has no effect.
         None "none",
         /// Nothing was sent.
         NotSubmitted "not_submitted",
         /// It was sent.
         Submitted "submitted",
-        /// It was sent, and nobody knows what became of it.
+        /// It was sent, and its outcome is unknown.
         Unknown "unknown",
         /// It was sent, and did not happen.
         NotCommitted "not_committed",
@@ -228,8 +228,8 @@ impl EffectState {
         self == next || allowed.contains(&next)
     }
 
-    /// What is known once this is said too. What took place stays so, whatever is said later by a
-    /// process that did not see it.
+    /// Merges new knowledge of the effect. A recorded effect stays recorded, whatever a process
+    /// that did not see it reports later.
     pub fn learn(self, next: EffectState) -> EffectState {
         use EffectState::*;
         match next {
@@ -238,12 +238,12 @@ impl EffectState {
         }
     }
 
-    /// Whether something is known to have changed outside.
+    /// Whether an external change is known.
     pub fn is_done(self) -> bool {
         matches!(self, EffectState::Committed | EffectState::PartiallyCommitted)
     }
 
-    /// Whether something may have changed outside.
+    /// Whether an external change is possible.
     pub fn may_have_happened(self) -> bool {
         match self {
             EffectState::None | EffectState::NotSubmitted | EffectState::NotCommitted => false,

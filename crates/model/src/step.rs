@@ -1,4 +1,4 @@
-//! What is known of each kind of thing that happens.
+//! Event payloads: what the ledger records with each kind of event.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::{
     QuestionState, ResultStatus, Status, Timestamp, Tri,
 };
 
-/// A contract that was seen.
+/// A contract seen for the first time, or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Declared {
     /// `id@major`.
@@ -20,70 +20,70 @@ pub struct Declared {
     pub declaration: PayloadRef,
 }
 
-/// A surface that was made or changed.
+/// A surface that was created or updated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SurfaceSeen {
-    /// Which.
+    /// Id of the surface.
     pub surface: String,
-    /// Which revision of it.
+    /// Revision of the surface.
     pub revision: u64,
-    /// For what.
+    /// Scope that it serves, such as a session.
     pub scope: String,
     /// How many tools are loaded, deferred, blocked and excluded.
     pub counts: [usize; 4],
 }
 
-/// A deferred tool that was found or loaded.
+/// A deferred tool that was discovered or loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeferredSeen {
-    /// On which surface.
+    /// Id of the surface.
     pub surface: String,
     /// `id@major`.
     pub tool: String,
 }
 
-/// A call as it came in; enough to take it up again.
+/// A call as it came in; enough for recovery to resume it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// The name that the caller used.
     pub requested: String,
-    /// Who called.
+    /// The calling actor.
     pub actor: Actor,
-    /// On which surface.
+    /// Id of the surface it was made on.
     pub surface: String,
-    /// In which revision.
+    /// Revision of that surface.
     pub revision: u64,
     /// The input, byte for byte as sent.
     pub model_input: PayloadRef,
-    /// What the host added.
+    /// Context that the host added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<PayloadRef>,
-    /// The driver the caller insists on.
+    /// Driver pin: the driver that the caller insists on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<DriverId>,
-    /// Regions that it must stay in.
+    /// Regions that it must stay in; empty means anywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub region: Vec<String>,
-    /// What the call is known by elsewhere: each has a `source`.
+    /// Foreign ids of the call; each has a `source`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub native: Vec<Value>,
-    /// By which way it came: `cli`, `library`, `mcp` …
+    /// Channel it came through: `cli`, `library`, `mcp` …
     pub channel: String,
-    /// The key that the caller gave.
+    /// Idempotency key that the caller set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The call that made this one.
+    /// The parent call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<InvocationId>,
-    /// The call that this one undoes.
+    /// The call that this one compensates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensates: Option<InvocationId>,
-    /// Its place among others that were asked for together.
+    /// Position in a batch, for a call that is part of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchPlace>,
 }
 
-/// The contract that was found.
+/// The contract that the name resolved to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected {
     /// `id@major`.
@@ -92,30 +92,30 @@ pub struct Selected {
     pub version: String,
     /// `id` or `alias`.
     pub matched_by: String,
-    /// What a grant has to name.
+    /// What a grant has to name: the action, or `tool:<id>`.
     pub grant: String,
 }
 
-/// The safety facts of this very call.
+/// The safety facts of one call, resolved for its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResolvedFacts {
     /// Changes nothing.
     pub is_read_only: Tri,
-    /// May destroy.
+    /// May destroy something.
     pub is_destructive: Tri,
-    /// May reach anywhere.
+    /// May reach any host.
     pub is_open_world: Tri,
-    /// May run beside others.
+    /// May run in parallel with other calls.
     pub is_concurrency_safe: bool,
 }
 
-/// A call whose input fits.
+/// A call with a valid input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArgumentsReady {
-    /// The digest of the plan; none where no driver was found.
+    /// The digest of the plan; `None` where no driver was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Digest>,
-    /// The driver.
+    /// Id of the driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverId>,
     /// Its version.
@@ -125,9 +125,9 @@ pub struct ArgumentsReady {
     pub effects: Digest,
     /// The digest of the contract's schemas.
     pub schema: Digest,
-    /// The normalised copy.
+    /// The normalised input.
     pub observable_input: PayloadRef,
-    /// How it differs from what was sent.
+    /// Mutations from the sent input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutations: Vec<Mutation>,
     /// The safety facts.
@@ -137,61 +137,61 @@ pub struct ArgumentsReady {
 /// A hook begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HookStarted {
-    /// Which.
+    /// Id of the hook.
     pub hook: String,
-    /// Where.
+    /// Point at which it runs.
     pub point: HookPoint,
 }
 
 /// A hook has run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HookRun {
-    /// Which.
+    /// Id of the hook.
     pub hook: String,
-    /// Where.
+    /// Point at which it runs.
     pub point: HookPoint,
     /// When it began.
     pub started_at: Timestamp,
     /// The kinds of output it gave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
-    /// What it says to people.
+    /// Its message to people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Its opinion.
+    /// Its opinion, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opinion: Option<Opinion>,
-    /// The change it made.
+    /// Its change to the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mutation: Option<Mutation>,
-    /// What it adds for others to know.
+    /// Context that it adds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<Value>,
     /// Why it stopped the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// Why it could not be heard.
+    /// Why the hook itself failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// A decision, and what it was about.
+/// A decision, and the inputs it is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
     /// The decision.
     pub decision: Decision,
-    /// What was judged.
+    /// The input that was judged.
     pub permission_input: PayloadRef,
-    /// What will run, frozen; only where the verdict is allow.
+    /// The input that runs, frozen; only where the verdict is allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_input: Option<PayloadRef>,
-    /// Changes that a person made.
+    /// Mutations by the approver.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mutations: Vec<Mutation>,
-    /// The question that was answered.
+    /// The answered question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
-    /// Until when an allow holds.
+    /// When an allow expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// `interactive`, `rules` or `fallback`.
@@ -199,34 +199,34 @@ pub struct Decided {
 }
 
 impl Decided {
-    /// The mode of a decision about another driver for a call that is under way already.
+    /// Mode of a decision about a fallback driver for a call that runs already.
     pub const FALLBACK: &str = "fallback";
 }
 
-/// Its place in the queue.
+/// A call in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
-    /// What it holds while it runs.
+    /// Locks that it holds while it runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<String>,
-    /// Whether it may run beside others.
+    /// Whether it may run in parallel with others.
     pub is_concurrency_safe: bool,
-    /// How many run at once.
+    /// Most calls that run at once.
     pub max_parallel: u64,
 }
 
 /// An attempt begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Which, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// Whose.
+    /// The driver that makes it.
     pub driver: DriverId,
     /// The digest of the input that the driver is given.
     pub call_input: Digest,
-    /// The fencing token of the process that runs it, where it had one before; 0 otherwise.
+    /// The fencing token of the process that runs it, where it held one already; 0 otherwise.
     pub fence: u64,
-    /// What limits and budgets count it as.
+    /// What quotas and budgets count it as.
     #[serde(default, skip_serializing_if = "Charge::is_plain")]
     pub charge: Charge,
 }
@@ -234,77 +234,78 @@ pub struct Started {
 /// An attempt is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptEnded {
-    /// Which.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// What is known of the effect now.
+    /// Effect state after the attempt.
     pub effect: EffectState,
-    /// What went wrong.
+    /// Error code of a failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// What the backend knows it by: each has a `source`.
+    /// Ids that the backend gave it; each has a `source`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub native: Vec<Value>,
 }
 
-/// How far it is.
+/// A progress report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
-    /// Its place, from 1, without gaps.
+    /// Sequence number, from 1, without gaps.
     pub sequence: u64,
     /// One of the standard's words, such as `running`.
     pub status: String,
-    /// Since the attempt began.
+    /// Milliseconds since the attempt began.
     pub elapsed_ms: u64,
-    /// How far.
+    /// The report itself.
     #[serde(default)]
     pub progress: Progress,
-    /// What became of a wish to call it off.
+    /// State of a cancellation, where the report is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<CancelNote>,
 }
 
-/// What became of a wish to call something off.
+/// State of a cancellation request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelNote {
-    /// What is known.
+    /// The state.
     pub fact: CancelFact,
-    /// Why it was wished.
+    /// Reason of the request.
     pub reason: AbortReason,
 }
 
-/// Somebody wants a call called off.
+/// A request to cancel a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelRequested {
-    /// Who.
+    /// The actor who requested it.
     pub by: ActorId,
-    /// Why.
+    /// Reason of the request.
     pub reason: AbortReason,
 }
 
-/// How a result was stored.
+/// How a result was persisted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Persisted {
-    /// `inline`, `preview_and_persist`, `ref_only`, `redact`, `drop_with_reason` or `never_persist`.
+    /// Strategy: `inline`, `preview_and_persist`, `ref_only`, `redact`, `drop_with_reason` or
+    /// `never_persist`.
     pub strategy: String,
-    /// How many characters are shown.
+    /// Most characters shown inline.
     pub max_inline_chars: u64,
-    /// How large the native output is.
+    /// Size of the native output, in bytes.
     pub original_size: u64,
-    /// How much of it is shown.
+    /// Size of the preview, in bytes.
     pub preview_size: u64,
-    /// The native output, where it is kept.
+    /// The native output, where it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<PayloadRef>,
-    /// Why.
+    /// Why this strategy applies.
     pub reason: String,
 }
 
-/// What was taken out of a result.
+/// Redaction: what was removed from a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redacted {
     /// JSON pointers into the output.
     pub fields: Vec<String>,
-    /// How many other places held something sensitive.
+    /// Number of other places that held something sensitive.
     pub occurrences: u64,
     /// `partial` or `full`.
     pub state: String,
@@ -313,11 +314,11 @@ pub struct Redacted {
 /// The result exists.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultCreated {
-    /// The envelope.
+    /// The stored envelope.
     pub result: PayloadRef,
-    /// How it came out.
+    /// Status of the result.
     pub status: ResultStatus,
-    /// Whether it is bad news.
+    /// Whether it reports a failure or a refusal.
     pub is_error: bool,
 }
 
@@ -328,14 +329,14 @@ pub struct Yielded {}
 /// A call is over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ended {
-    /// In which status.
+    /// Terminal status.
     pub final_status: Status,
-    /// What is known of the effect.
+    /// Effect state at the end.
     pub effect: EffectState,
-    /// What went wrong.
+    /// Error code of a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// The same, in words that hold nothing sensitive.
+    /// The error message, redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// For a failed validation: `schema` or `values`.
@@ -343,49 +344,49 @@ pub struct Ended {
     pub stage: Option<String>,
 }
 
-/// A question ended without an answer that counts.
+/// A question expired or was withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {
-    /// Which.
+    /// Id of the question.
     pub question: QuestionId,
-    /// How: expired or withdrawn.
+    /// Expired or withdrawn.
     pub state: QuestionState,
-    /// Why.
+    /// Why it was closed.
     pub reason: String,
 }
 
-/// A question of a backend is over.
+/// An elicitation of a backend is over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputEnded {
-    /// Which.
+    /// Id of the question.
     pub question: QuestionId,
-    /// How: approved means that it was filled in.
+    /// Final state; approved means that it was filled in.
     pub state: QuestionState,
-    /// Why, in words.
+    /// Reason, in words.
     pub reason: String,
 }
 
-/// A standing answer was taken back.
+/// A standing answer was revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StandingRevoked {
-    /// Which.
+    /// Id of the standing answer.
     pub id: QuestionId,
-    /// By whom.
+    /// The actor who revoked it.
     pub by: ActorId,
 }
 
-/// Another process took a call over.
+/// Recovery: another process took a call over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenOver {
     /// The new fencing token.
     pub fence: u64,
-    /// Why it could.
+    /// Why the lease was free to take.
     pub reason: String,
 }
 
-/// A remark about the log.
+/// A note about the log itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// In words.
+    /// Free text.
     pub text: String,
 }

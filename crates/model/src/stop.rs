@@ -1,11 +1,11 @@
-//! A refusal: why a call goes no further, as a value.
+//! Refusal: why a call goes no further, as a value.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{Code, RejectedDriver};
 
-/// Why a call stops here. Refusals are answers, not exceptions.
+/// Why a call stops here. A refusal is an answer, not an exception.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Stop {
     /// The code, with its projections.
@@ -15,10 +15,10 @@ pub struct Stop {
     /// JSON pointer into the input, or `context`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// What the caller can do about it.
+    /// What the caller can do about it, as text that the reader can type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The facts behind it, such as violations.
+    /// Structured facts behind it, such as schema violations.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub cause: Value,
     /// The drivers that could not serve the call, and why.
@@ -37,7 +37,7 @@ pub enum Blame {
     ByCode,
     /// The request's: it asked for what is not there, such as a host name that does not exist.
     Request,
-    /// That of an earlier attempt: this one was refused during a backoff and reached nothing.
+    /// An earlier attempt's: this one was refused during a backoff and reached no backend.
     Backoff,
 }
 
@@ -70,17 +70,17 @@ impl Stop {
         Stop { rejected, ..self }
     }
 
-    /// Adds the facts behind the refusal.
+    /// Adds the structured facts behind the refusal.
     pub fn because(self, cause: Value) -> Stop {
         Stop { cause, ..self }
     }
 
-    /// Says whose failure it is, where the code alone would say something else.
+    /// Sets whose failure it is, where the code alone would say otherwise.
     pub fn blaming(self, blame: Blame) -> Stop {
         Stop { blame, ..self }
     }
 
-    /// The refusal for machines, in all three vocabularies.
+    /// The refusal as JSON, in all three vocabularies.
     pub fn told(&self) -> Value {
         let mut cause = self.cause.as_object().cloned().unwrap_or_default();
         if !self.rejected.is_empty() {

@@ -1,4 +1,4 @@
-//! The calendar: dates, instants and ISO 8601 durations. Whoever needs `now` is handed it.
+//! Calendar: dates, instants and ISO 8601 durations. The caller passes `now`.
 
 pub use jiff::{Span, Timestamp, civil::Date};
 
@@ -26,7 +26,7 @@ pub fn parse_http_date(text: &str) -> Option<Timestamp> {
 }
 
 /// The day of the week (Monday is 1) and the hour that clocks show in a zone such as
-/// `Europe/Lisbon`; none for a zone that nobody knows. Zones are compiled in, not looked up.
+/// `Europe/Lisbon`; `None` for an unknown zone. Zones are compiled in, not looked up.
 pub fn weekday_and_hour(instant: Timestamp, zone: &str) -> Option<(i8, i8)> {
     let there = instant.to_zoned(jiff::tz::TimeZone::get(zone).ok()?);
     Some((there.weekday().to_monday_one_offset(), there.hour()))
@@ -38,7 +38,7 @@ pub fn parse_duration(text: &str) -> Option<Span> {
     (!span.is_negative()).then_some(span)
 }
 
-/// The instant so much after another, by the calendar of UTC; none beyond the end of time.
+/// The instant a span after another, by the UTC calendar; `None` on overflow.
 pub fn after(instant: Timestamp, span: Span) -> Option<Timestamp> {
     let later = instant.to_zoned(jiff::tz::TimeZone::UTC).checked_add(span);
     later.ok().map(|later| later.timestamp())

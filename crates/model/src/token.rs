@@ -1,44 +1,44 @@
-//! A token by which somebody shows who they are: what is kept of it, which is never the token.
+//! Bearer token record: what the ledger keeps of a token, which is never its text.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{ActorId, Digest, Timestamp, TokenId};
 
-/// A token that is in force until it is taken back, or runs out. Its text is known to whoever holds it.
+/// A token that is valid until it is revoked or expires. Only its holder knows its text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Its id.
+    /// Id of the token.
     pub id: TokenId,
-    /// The digest of its text, by which it is found.
+    /// The SHA-256 of its text; the lookup key.
     pub hash: Digest,
-    /// Who whoever shows it is.
+    /// The actor that it authenticates.
     pub actor: ActorId,
-    /// Whose they were when it was issued; of nobody else's tenant does it open anything.
+    /// Tenant of the actor at issue; it grants access to no other tenant.
     pub tenant: String,
-    /// What it is for, in the words of whoever issued it.
+    /// Purpose, as the issuer described it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Who issued it.
+    /// The actor who issued it.
     pub by: ActorId,
-    /// When.
+    /// When it was issued.
     pub at: Timestamp,
-    /// From when on it is good for nothing.
+    /// When it expires; `None` means never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
 }
 
 impl Token {
-    /// Whether it is still good at a moment.
+    /// Whether it has not expired at a moment.
     pub fn is_good(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|expires| now < expires)
     }
 }
 
-/// A token was taken back.
+/// A token was revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRevoked {
-    /// Which.
+    /// Id of the token.
     pub id: TokenId,
-    /// By whom.
+    /// The actor who revoked it.
     pub by: ActorId,
 }

@@ -1,4 +1,4 @@
-//! The one error that leaves the house, and what it is called in every vocabulary.
+//! Tool error: the one error that callers see, with its name in every vocabulary.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use crate::{
     Code, EffectState, ResultStatus, Retry, Situation, Status, Stop, Timestamp, parse_timestamp,
 };
 
-/// Why a call did not end as its caller hoped: one code, the state of the effect, and advice.
+/// Why a call failed: one code, the effect state, and retry advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolError {
-    /// Our code.
+    /// Our error code.
     pub error_code: Code,
     /// Agent Tool's class.
     pub error_class: String,
@@ -20,25 +20,25 @@ pub struct ToolError {
     pub aruntime_code: String,
     /// What happened, in one line.
     pub message: String,
-    /// When sending it again makes sense, in words.
+    /// Retry advice in words.
     pub recoverability: String,
-    /// The same for machines.
+    /// Retry advice for programs.
     pub retry: RetryAdvice,
-    /// What is known of the effect.
+    /// Effect state at the time of the error.
     pub effect_state: EffectState,
     /// JSON pointer into the input, or `context`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// What the caller can do.
+    /// What the caller can do, as text that the reader can type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// The facts behind it.
+    /// Structured facts behind it.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub cause: Value,
-    /// Until when it may still take effect, where the backend knows nothing of it so far.
+    /// Until when it may still take effect, where the backend does not know the call so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// What the backend called it, in its own words.
+    /// The backend's own name for the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub native_error_ref: Option<String>,
     /// The drivers that could not serve the call.
@@ -46,30 +46,30 @@ pub struct ToolError {
     pub rejected: Vec<Value>,
 }
 
-/// Whether and when to send the same call again.
+/// Retry advice: whether and when to send the same call again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RetryAdvice {
-    /// It is safe as it is.
+    /// A retry is safe as it is.
     pub safe: bool,
-    /// The arguments have to change.
+    /// The arguments have to change first.
     #[serde(default)]
     pub change_arguments: bool,
     /// The schema has to be loaded first.
     #[serde(default)]
     pub discover_first: bool,
-    /// Somebody has to approve again.
+    /// An approver has to approve again.
     #[serde(default)]
     pub reapprove: bool,
-    /// Another call was at fault.
+    /// Another call of the batch failed.
     #[serde(default)]
     pub sibling_caused: bool,
-    /// Not before this many milliseconds.
+    /// Earliest retry, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
 impl ToolError {
-    /// The error of a refusal or failure, given what is known of the effect.
+    /// The error of a refusal or failure, given the effect state.
     pub fn new(stop: Stop, effect: EffectState) -> ToolError {
         let code = stop.code;
         ToolError {
@@ -107,12 +107,12 @@ impl ToolError {
         }
     }
 
-    /// What it means on a wire.
+    /// The situation on a wire.
     pub fn situation(&self) -> Situation {
         self.error_code.situation()
     }
 
-    /// How the result came out.
+    /// The status of the result.
     pub fn result_status(&self) -> ResultStatus {
         match self.error_code {
             Code::ToolBlocked | Code::ApprovalRequired => ResultStatus::Denied,
@@ -142,7 +142,7 @@ impl ToolError {
     }
 }
 
-/// The status an invocation ends in for a code; some depend on where it was met.
+/// The terminal status for a code; some depend on the stage that refused.
 fn final_status(code: Code, met: Option<&str>) -> Status {
     let running = met == Some("run");
     match code {
@@ -204,7 +204,7 @@ fn final_status(code: Code, met: Option<&str>) -> Status {
     }
 }
 
-/// A key that was used for something else is the caller's mistake, not the backend's.
+/// A reused idempotency key is the caller's mistake, not the backend's.
 fn key_reused(stop: &Stop) -> bool {
     stop.code == Code::Conflict && stop.cause.get("key_reused").is_some()
 }
@@ -225,8 +225,8 @@ fn aruntime(code: Code, effect: EffectState) -> &'static str {
     }
 }
 
-/// When the same call may be sent again, given what is known of the effect: what cannot have
-/// changed anything, or is known not to have, may go out again.
+/// When a retry is legal, given the effect state: a call that cannot have changed anything, or is
+/// known not to have, may be sent again.
 fn retry(code: Code, effect: EffectState) -> Retry {
     let happened = effect.may_have_happened();
     match code {

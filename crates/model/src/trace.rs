@@ -1,4 +1,4 @@
-//! The trace that a call is a part of, as callers and backends say it (W3C Trace Context).
+//! Trace context (W3C): the trace that a call belongs to, as callers and backends name it.
 
 use std::fmt;
 
@@ -9,25 +9,25 @@ use crate::InvocationId;
 /// The header, the field of `_meta` and, in capitals, the variable that carries a trace.
 pub const TRACEPARENT: &str = "traceparent";
 
-/// What others add to a trace on its way, carried beside it.
+/// Vendor state of a trace, carried beside it.
 pub const TRACESTATE: &str = "tracestate";
 
-/// How long a `tracestate` may be that is carried on.
+/// Longest `tracestate` that is passed on, in bytes.
 const LONGEST_STATE: usize = 512;
 
-/// A trace, and the span in it that somebody is asked by. Its text form is a `traceparent`.
+/// A trace, and the span in it that asks. Its text form is a `traceparent`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// The trace.
+    /// Trace id, 32 hex digits.
     pub id: String,
-    /// The span.
+    /// Span id, 16 hex digits.
     pub parent: String,
     flags: String,
     state: Option<String>,
 }
 
 impl Trace {
-    /// Reads a `traceparent`; none where it is wrong.
+    /// Parses a `traceparent`; `None` where it is malformed.
     pub fn parse(text: &str) -> Option<Trace> {
         let mut parts = text.split('-');
         let (version, id, parent, flags) =
@@ -45,7 +45,7 @@ impl Trace {
         })
     }
 
-    /// The same trace with what others added to it. What could not be a header is left out.
+    /// The same trace with its vendor state. A state that could not be a header is dropped.
     pub fn with_state(self, state: Option<&str>) -> Trace {
         let fits = |state: &&str| {
             let visible = |byte: u8| (b' '..=b'~').contains(&byte);
@@ -54,12 +54,12 @@ impl Trace {
         Trace { state: state.filter(fits).map(str::to_owned), ..self }
     }
 
-    /// What others added to it (`tracestate`).
+    /// Vendor state of the trace (`tracestate`).
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// What a call that is a part of it keeps of it.
+    /// The reference that a call records.
     pub fn reference(&self) -> Value {
         let mut reference = json!({
             "source": "telemetry",
@@ -73,14 +73,14 @@ impl Trace {
         reference
     }
 
-    /// The trace among what a call is known by.
+    /// The trace among a call's foreign ids.
     pub fn among(native: &[Value]) -> Option<Trace> {
         let found = native.iter().find(|one| one.get(TRACEPARENT).is_some())?;
         let said = |name: &str| found.get(name).and_then(Value::as_str);
         Some(Trace::parse(said(TRACEPARENT)?)?.with_state(said(TRACESTATE)))
     }
 
-    /// Whether whoever began it wants it kept.
+    /// Sampling: whether the root of the trace wants it recorded.
     pub fn is_sampled(&self) -> bool {
         u8::from_str_radix(&self.flags, 16).is_ok_and(|flags| flags & 1 == 1)
     }
@@ -90,8 +90,8 @@ impl Trace {
         Some(Trace { parent: span_of(call)?.to_owned(), ..self.clone() })
     }
 
-    /// The trace of a call, for whomever it turns to: that of its caller, or one that it begins, whose
-    /// id is its own.
+    /// The trace context that a call passes on: that of its caller, or a new one whose id is the
+    /// call's own.
     pub fn of_call(call: &InvocationId, native: &[Value]) -> Option<Trace> {
         match Trace::among(native) {
             Some(trace) => trace.continued(call),
@@ -121,7 +121,7 @@ fn is_hex(part: &str, length: usize) -> bool {
     part.len() == length && part.bytes().all(hex)
 }
 
-/// Zeros alone name nothing.
+/// An id of only zeros is invalid.
 fn says(part: &str) -> bool {
     part.bytes().any(|byte| byte != b'0')
 }

@@ -1,4 +1,4 @@
-//! Web addresses, read by one parser for those who judge them, check them and reach them.
+//! URLs: one parser for the stages that judge, check and reach them.
 //!
 //! A second parser would be a second opinion about which host a text means.
 

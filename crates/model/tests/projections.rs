@@ -1,4 +1,4 @@
-//! What every code is called in each vocabulary, held against a table that people read.
+//! Error code projections: compares every code in each vocabulary with a readable table.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ const HEAD: &str = "\
 #      | MCP | HTTP | exit | ends as (before it ran / while it ran) | result as (before / while)
 ";
 
-/// The table as the program has it.
+/// The table, as the code has it.
 fn table() -> String {
     let mut text = HEAD.to_owned();
     for code in Code::ALL.iter().copied() {

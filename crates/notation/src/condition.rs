@@ -1,11 +1,11 @@
-//! Conditions: one yes-or-no expression over the input or the output, such as `output.state == 'done'`.
+//! Conditions: boolean expressions over the input or the output, such as `output.state == 'done'`.
 
 use minijinja::{Environment, UndefinedBehavior};
 use serde_json::Value;
 
 use crate::NotationFault;
 
-/// Steps an evaluation may take; a condition that needs more is taken to have failed.
+/// Step limit of an evaluation; a condition that needs more counts as failed.
 const FUEL: u64 = 10_000;
 
 /// A condition that is known to parse.

@@ -1,8 +1,9 @@
 //! Cost limit of schema validation: the steps of a check are counted before it is made.
 //!
-//! A schema of a few kilobytes can ask for more steps than there is time: references expand, and
-//! applicators of one place multiply. The validator cannot be interrupted, so what would take too long is
-//! refused: when the schema is read, where it alone decides, and when a value is there, where both do.
+//! A schema of a few kilobytes can demand more steps than there is time: references expand, and
+//! applicators of one place multiply. The validator cannot be cancelled, so a check that would take
+//! too long is refused: when the schema is read, where it alone decides, and when the value is
+//! known, where both do.
 
 mod count;
 mod graph;
@@ -25,35 +26,35 @@ const MOST_IN_PLACE: u64 = 20_000;
 /// How many of them may stand one inside the other: the validator calls itself for each.
 const DEEPEST_IN_PLACE: u32 = 64;
 
-/// Up to so many steps a check is made where it is wanted; that takes a few milliseconds.
+/// Up to this many steps a check runs inline; that takes a few milliseconds.
 const FEW_STEPS: u64 = 50_000;
 
-/// More steps than this are never made: about a second.
+/// Upper bound of steps; a check that needs more, about a second, never runs.
 pub(crate) const MOST_STEPS: u64 = 20_000_000;
 
-/// From so many calls one inside the other on, a check gets a stack of its own.
+/// Above this nesting depth a check runs on a stack of its own.
 const FEW_FRAMES: u64 = 600;
 
-/// The stack of a check that goes deep.
+/// The stack size of a deep check, in bytes.
 const LARGE_STACK: usize = 256 << 20;
 
-/// What a check comes to.
+/// The cost class of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
-    /// It is made where it is wanted.
+    /// The check runs inline.
     Light,
-    /// It takes long enough to be made elsewhere, on a stack of its own.
+    /// The check runs on a thread with a large stack.
     Heavy,
-    /// It is not made.
+    /// The check is refused.
     Excessive,
 }
 
-/// What checks by one schema cost.
+/// The cost model of checks by one schema.
 #[derive(Debug)]
 pub(crate) struct Cost {
     graph: Graph,
     names: Vec<NameCost>,
-    /// All paths through the schema, by their weights; none where it goes round.
+    /// The weight of all paths through the schema; `None` where the schema is recursive.
     paths: Option<u64>,
     in_place_depth: u32,
     has_patterns: bool,
@@ -83,7 +84,7 @@ impl Cost {
         Size::small(value).is_some_and(|size| self.is_few(&size, value))
     }
 
-    /// What holding a value against the schema comes to. This may take as long as the check.
+    /// The cost class of validating a value. This may take as long as the check.
     pub(crate) fn weigh(&self, value: &Value) -> Weight {
         let size = Size::of(value);
         if size.depth >= Size::DEEPEST {
@@ -114,8 +115,7 @@ impl Cost {
     }
 }
 
-/// Does something on a stack that is large enough for what goes deep; none where there is no thread to be
-/// had.
+/// Runs `work` on a thread with a large stack; `None` where no thread can be started.
 pub(crate) fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(LARGE_STACK);

@@ -1,4 +1,4 @@
-//! What is wrong with a text in one of our languages.
+//! Notation faults: mistakes in a text of one of our languages.
 
 /// A mistake, where it is, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,9 +6,9 @@
 pub struct NotationFault {
     /// JSON pointer into the value that holds the text; empty for the value itself.
     pub pointer: String,
-    /// What is wrong, in one line.
+    /// The mistake, in one line.
     pub message: String,
-    /// What to do about it.
+    /// The fix, where one is known.
     pub help: Option<String>,
 }
 

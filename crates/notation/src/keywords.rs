@@ -1,8 +1,9 @@
-//! Where a JSON Schema keeps other schemas, so that a property is never taken for a keyword.
+//! JSON Schema keywords: which keywords hold subschemas, so that a property never passes for a
+//! keyword.
 
 use serde_json::{Map, Value as Json};
 
-/// What stands behind a keyword.
+/// The kind of value that a keyword holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// One schema for a part of the value.
@@ -23,7 +24,7 @@ pub enum Holds {
     Nothing,
 }
 
-/// What stands behind a keyword.
+/// The kind of value that a keyword holds.
 pub fn holds(keyword: &str) -> Holds {
     match keyword {
         "items"

@@ -34,12 +34,13 @@ impl Path {
         Ok(Path { whole: parse(text)?, stem })
     }
 
-    /// What the path finds.
+    /// The values that the path selects.
     pub fn find<'a>(&self, value: &'a serde_json::Value) -> Vec<&'a serde_json::Value> {
         self.whole.query(value).all()
     }
 
-    /// What the path leads to: a list where it can find many, and nothing where it leads nowhere.
+    /// The value that the path selects: a list where it can select many, `None` where it selects
+    /// nothing.
     pub fn extract(&self, value: &serde_json::Value) -> Option<serde_json::Value> {
         match &self.stem {
             Some(stem) => {
@@ -50,7 +51,7 @@ impl Path {
         }
     }
 
-    /// Where the one value is that the path leads to, as a JSON pointer.
+    /// JSON pointer of the one value that the path selects.
     pub fn place(&self, value: &serde_json::Value) -> Option<String> {
         let found = self.whole.query_located(value);
         found.exactly_one().ok().map(|node| node.location().to_json_pointer())

@@ -38,8 +38,8 @@ impl Pattern {
     }
 }
 
-/// A pattern that somebody searches texts with. It takes time linear in the text, whatever it says:
-/// there is no lookaround and no backreference.
+/// A pattern that a caller searches texts with. It takes time linear in the text: there is no
+/// lookaround and no backreference.
 #[derive(Clone, Debug)]
 pub struct SearchPattern(regex::Regex);
 
@@ -67,7 +67,7 @@ impl SearchPattern {
     }
 }
 
-/// What is wrong with an author's ECMAScript pattern, as `version_check.parse` holds one.
+/// The fault of an author's ECMAScript pattern, as `version_check.parse` holds one.
 ///
 /// Lookaround and backreferences are allowed here: the pattern runs over a few lines of a
 /// program's output, with a bound on backtracking.
@@ -85,7 +85,7 @@ pub fn ecma_fault(source: &str) -> Option<NotationFault> {
     }
 }
 
-/// What the first group of such a pattern finds in a text.
+/// The match of such a pattern's first group in a text.
 pub fn ecma_group(source: &str, text: &str) -> Result<Option<String>, NotationFault> {
     if let Some(fault) = ecma_fault(source) {
         return Err(fault);

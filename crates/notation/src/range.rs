@@ -1,4 +1,4 @@
-//! Version ranges as npm reads them, with pip's comma for "and", and as Python writes them.
+//! Version ranges: npm's syntax, with pip's comma for "and", and Python's specifiers.
 
 mod python;
 

@@ -1,4 +1,4 @@
-//! Filling a template in: one pass, no code, types kept where a placeholder stands alone.
+//! Template rendering: one pass, no code, types kept where a placeholder stands alone.
 //!
 //! In a list of arguments each template is one argument, whatever its value holds, except that an
 //! `optional` or a `flag` that stands alone is none to two.
@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::NotationFault;
 use crate::template::{Expression, Filter, Piece, Template};
 
-/// What a template can look at.
+/// The values that a template can refer to.
 pub trait Scope {
-    /// What the first name of a path stands for.
+    /// The value of a path's first name.
     fn root(&self, name: &str) -> Option<&Value>;
 }
 
@@ -73,7 +73,7 @@ impl Template {
 /// One argument of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// What the program gets.
+    /// The argument as the program gets it.
     pub text: String,
     /// The placeholder that it begins with, as in `input.path`, unless it begins with words of the
     /// author.
@@ -112,7 +112,7 @@ pub fn fill(value: &Value, scope: &dyn Scope) -> Result<Value, NotationFault> {
 }
 
 impl Expression {
-    /// What it finds in a scope.
+    /// Evaluates it in a scope.
     pub fn value<'a>(&self, scope: &'a dyn Scope) -> Result<Cow<'a, Value>, NotationFault> {
         self.filtered(scope, &self.filters)?.ok_or_else(|| {
             NotationFault::new(format!("`{}` has no value", self.path.join(".")))

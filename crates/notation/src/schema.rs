@@ -112,8 +112,8 @@ impl Schema {
         self.cost.is_light(value)
     }
 
-    /// Whether a value fits; the quick question. One that would take too long to be held against the schema
-    /// does not.
+    /// Whether a value is valid; the quick question. A value that would take too long to validate
+    /// is not.
     pub fn fits(&self, value: &Value) -> bool {
         self.fits_by(self.cost.weigh(value), value)
     }
@@ -146,8 +146,8 @@ impl Schema {
         })
     }
 
-    /// The ways in which a value does not fit, a hundred at most. Of a value that takes long to check only
-    /// whether it fits is told, since each place would cost as much again.
+    /// The ways in which a value is invalid, a hundred at most. A value that takes long to check
+    /// gets a single verdict, since each place would cost as much again.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         self.check(value).err().unwrap_or_default()
     }

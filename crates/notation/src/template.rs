@@ -35,11 +35,11 @@ pub enum Piece {
 pub struct Expression {
     /// `["input", "card"]`, or one bare name.
     pub path: Vec<String>,
-    /// What is done with the value, in order.
+    /// The filters of the value, in order.
     pub filters: Vec<Filter>,
 }
 
-/// What a placeholder does with its value.
+/// A filter of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// Stands in when the value is missing or null; the literal as JSON text.

@@ -1,7 +1,8 @@
-//! What a model may see of a schema: no internal input, no keyword of ours.
+//! Schema redaction: removes internal inputs and Haft's own keywords from the schema that a model
+//! sees.
 //!
-//! What is hidden is a set of paths such as `token` or `customer/id`: properties that a contract lists
-//! as internal, and those that the schema itself marks `visibility: internal`.
+//! Hidden properties are paths such as `token` or `customer/id`: those that a contract lists as
+//! internal, and those that the schema itself marks `visibility: internal`.
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,11 @@
-//! Risk against autonomy: what holds where no rule speaks.
+//! Autonomy check: compares the risk of a call with the workspace's autonomy where no rule or
+//! policy decides.
 
 use haft_model::{Firmness, Layer, MutationClass, Opinion, Risk, Says};
 
 use crate::{Matter, Rulebook};
 
-/// A call up to the workspace's autonomy goes, and one above it asks.
+/// Allows a call up to the autonomy level; asks about one above it.
 pub(crate) fn opinion(rulebook: &Rulebook, matter: &Matter<'_>) -> Opinion {
     let (risk, level) = (risk(matter), level(rulebook));
     if risk <= level {
@@ -15,18 +16,17 @@ pub(crate) fn opinion(rulebook: &Rulebook, matter: &Matter<'_>) -> Opinion {
     Opinion::new(Layer::Autonomy, Says::Ask, reason).firm(Firmness::Default)
 }
 
-/// How far agents go alone: the lower of what the settings and the governance say.
+/// Autonomy level of agents: the lower of the settings' and the governance's.
 pub(crate) fn level(rulebook: &Rulebook) -> Risk {
     let governed = rulebook.governance.autonomy.level.map(|level| {
         let level = i64::try_from(level).ok().and_then(Risk::new);
-        // A level beyond the ladder lowers nothing.
+        // A level above the scale restricts nothing.
         level.unwrap_or(Risk::IRREVERSIBLE)
     });
     governed.map_or(rulebook.autonomy, |governed| governed.min(rulebook.autonomy))
 }
 
-/// The risk that counts: what a contract that is not trusted says is at least what its changes and
-/// classes imply.
+/// Effective risk: for an untrusted contract at least what its mutations and classes imply.
 pub(crate) fn risk(matter: &Matter<'_>) -> Risk {
     let effects = &matter.plan.effects;
     if matter.trusted {

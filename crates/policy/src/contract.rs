@@ -1,4 +1,5 @@
-//! The contract's own floor: what its author and its class ask for, whoever calls.
+//! Contract layer: the approval that the contract, its effect class and its cost demand of every
+//! caller.
 
 use haft_model::{
     Approval, ApprovalClass, CostClass, EffectClass, Firmness, Layer, Opinion, Risk, Says,
@@ -6,7 +7,8 @@ use haft_model::{
 
 use crate::{Matter, Rulebook, autonomy, policies};
 
-/// What the contract asks for: its approval, the policies it names, its class and its cost.
+/// Opinions of the contract: its approval class, the policies it names, its effect class and its
+/// cost.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
     let approval = &matter.plan.effects.approval;
     let mut opinions = Vec::from_iter(asked_by(Layer::Contract, approval.class, matter));
@@ -19,7 +21,7 @@ pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion>
     opinions
 }
 
-/// What an approval class asks for, said by whoever demands it.
+/// Ask of an approval class, on behalf of a layer; `None` where the class does not apply.
 pub(crate) fn asked_by(layer: Layer, class: ApprovalClass, matter: &Matter<'_>) -> Option<Opinion> {
     let ask = |reason: &str, firmness| Opinion::new(layer, Says::Ask, reason).firm(firmness);
     match class {
@@ -33,7 +35,7 @@ pub(crate) fn asked_by(layer: Layer, class: ApprovalClass, matter: &Matter<'_>) 
     }
 }
 
-/// What the policies say that an approval names. A name that means nothing is a no.
+/// Opinions of the policies that an approval names. INVARIANT: an unknown name is a deny.
 pub(crate) fn obligations(
     rulebook: &Rulebook,
     matter: &Matter<'_>,
@@ -54,11 +56,10 @@ pub(crate) fn obligations(
     opinions
 }
 
-/// The ask for a class that cannot be taken back, moves value or touches access.
+/// Ask for a class that is irreversible, financial or administrative.
 ///
-/// A class that somebody stated is asked about until a person says otherwise. One that was only
-/// inferred from silence adds nothing to a stated lower risk, and an allow rule answers it; an
-/// untrusted contract has no such benefit.
+/// A stated class asks until a person answers. A class that was only inferred adds nothing to a
+/// stated lower risk, and an allow rule answers it; an untrusted contract has no such benefit.
 fn class(matter: &Matter<'_>) -> Option<Opinion> {
     let effects = &matter.plan.effects;
     let worst = effects.classes.iter().rev().find(|class| match class {

@@ -1,4 +1,4 @@
-//! Judging: a matter and the rulebook in, a decision with every reason out.
+//! Authorization: evaluates a call against the rulebook and returns a decision with every reason.
 
 use haft_model::{Decision, Layer, Opinion, Says, Timestamp};
 
@@ -8,10 +8,11 @@ use crate::{
     standing,
 };
 
-/// What becomes of a call.
+/// Decides whether a call is allowed, denied or needs approval.
 ///
-/// Every layer is heard, whatever the ones before it said, so that the decision holds every reason.
-/// Risk against autonomy speaks only where neither a rule of haft.toml nor an AIP-7 policy does.
+/// Every layer gives its opinion, whatever the ones before it said, so that the decision lists
+/// every reason. The autonomy layer applies only where neither a rule of haft.toml nor an AIP-7
+/// policy decides.
 pub fn decide(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Decision {
     let policies = policies::opinions(rulebook, matter);
     let rules = rules::opinions(rulebook, matter);
@@ -32,7 +33,7 @@ pub fn decide(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Decis
     Decision { suggested_updates, ..decision }
 }
 
-/// A document that could not be read may forbid anything.
+/// Fail closed: a governing document that could not be read may forbid anything.
 fn unread(rulebook: &Rulebook) -> Vec<Opinion> {
     if rulebook.complete {
         return Vec::new();
@@ -41,14 +42,14 @@ fn unread(rulebook: &Rulebook) -> Vec<Opinion> {
     vec![Opinion::new(Layer::Fault, Says::Deny, reason)]
 }
 
-/// Who reads the log changes nothing, whatever else would let them.
+/// Denies an auditor every call that may change something.
 fn audits(matter: &Matter<'_>) -> Option<Opinion> {
     let refused = !matter.plan.actor.may_change() && matter.plan.effects.may_mutate();
     let reason = "the role `auditor` changes nothing";
     refused.then(|| Opinion::new(Layer::Grant, Says::Deny, reason))
 }
 
-/// Whether anybody decided, and did not just pass.
+/// Returns true if an opinion is more than a passthrough.
 fn speaks(opinions: &[Opinion]) -> bool {
     opinions.iter().any(|opinion| opinion.says != Says::Passthrough)
 }

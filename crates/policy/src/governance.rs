@@ -1,11 +1,11 @@
-//! What GOVERNANCE.md asks for where no policy of its own speaks.
+//! Governance layer: missing policies and the default approval of GOVERNANCE.md.
 
 use haft_model::{ApprovalClass, Layer, Opinion, Says};
 
 use crate::{Matter, Rulebook, contract, policies};
 
-/// The policies that the governance names and nobody has, and its default approval where no AIP-7
-/// policy judged the call.
+/// Denies for policies that the governance names and no file defines, and applies the default
+/// approval where no AIP-7 policy decided the call.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>, judged: bool) -> Vec<Opinion> {
     let mut opinions = policies::missing(rulebook, matter);
     let Some(approval) = &rulebook.governance.autonomy.default_approval else { return opinions };

@@ -1,4 +1,5 @@
-//! AIP-38: who may call at all. A grant is necessary and never enough.
+//! Grants (AIP-38): which principals may call which actions. A grant is necessary and never
+//! sufficient.
 
 mod caps;
 mod conditions;
@@ -14,7 +15,7 @@ use crate::values::{lies_in, paths, urls};
 use crate::{Matter, Rulebook};
 use conditions::ConditionOutcome;
 
-/// What grants, limits and requirements say; nothing where no policy is loaded.
+/// Opinions of grants, limits and requirements; empty where no policy is loaded.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opinion> {
     if rulebook.policies.is_empty() {
         return Vec::new();
@@ -25,7 +26,7 @@ pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp)
     opinions
 }
 
-/// Whether a pattern of an action covers a key: exactly, by `prefix:*`, or by `*`.
+/// Returns true if an action pattern covers a key: exactly, by `prefix:*`, or by `*`.
 pub fn covers(pattern: &str, key: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) if prefix.is_empty() || prefix.ends_with(':') => key.starts_with(prefix),
@@ -33,7 +34,7 @@ pub fn covers(pattern: &str, key: &str) -> bool {
     }
 }
 
-/// A grant at its place among all policies.
+/// A grant with its policy and index.
 struct PlacedGrant<'r> {
     policy: &'r Policy,
     index: usize,
@@ -46,20 +47,20 @@ impl PlacedGrant<'_> {
     }
 }
 
-/// What a grant that names the caller and the action comes to, from least to most telling.
+/// State of a grant that names the caller and the action, from least to most specific as a reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum GrantStanding {
-    /// It does not reach this call.
+    /// The scope does not cover this call.
     Outside(String),
     /// A condition does not hold.
     Unmet(String),
-    /// Its time is over, or never began.
+    /// The grant has expired, or has not begun.
     Expired(String),
-    /// It was taken back.
+    /// The grant was revoked.
     Revoked,
-    /// It holds once these people agree.
+    /// The grant holds once these people approve.
     Pending(Vec<Needs>),
-    /// It holds.
+    /// The grant holds.
     Live,
 }
 
@@ -92,8 +93,8 @@ fn granted(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> Vec<Opin
     vec![denied(&states, matter)]
 }
 
-/// The scopes that a call has to stay in while it runs; none where a grant that holds has no scope, or
-/// where no grant is needed.
+/// Scopes that the call has to stay in while it runs; `None` where a valid grant has no scope, or
+/// no grant is needed.
 pub(crate) fn scopes(
     rulebook: &Rulebook,
     matter: &Matter<'_>,
@@ -124,14 +125,14 @@ pub(crate) fn scopes(
     (!scopes.is_empty()).then_some(scopes)
 }
 
-/// Whether one thing lies in a scope under each of its proper names.
+/// Returns true if a target lies in a scope under each of its canonical names.
 pub(crate) fn is_inside(place: &Spellings, scope: &str) -> bool {
     let glob = Glob::new(scope);
     let inside = |place: &String| glob.matches(place) || lies_in(place, scope);
     place.known && place.canonical.iter().all(inside)
 }
 
-/// The no, with the most telling reason; the later grant tells among equals.
+/// The deny with the most specific reason; the later grant wins a tie.
 fn denied(states: &[(&PlacedGrant<'_>, GrantStanding)], matter: &Matter<'_>) -> Opinion {
     let (key, caller) = (matter.grant, matter.plan.actor.principal());
     let deny = |reason| Opinion::new(Layer::Grant, Says::Deny, reason);
@@ -168,7 +169,7 @@ fn pending(grant: &PlacedGrant<'_>, needs: &Needs, key: &str) -> Opinion {
     ask.firm(Firmness::Always).needing(needs.clone())
 }
 
-/// How much a state tells about why a call is denied.
+/// Order of the states as reasons for a deny.
 fn rank(state: &GrantStanding) -> u8 {
     match state {
         GrantStanding::Outside(_) => 0,
@@ -179,7 +180,7 @@ fn rank(state: &GrantStanding) -> u8 {
     }
 }
 
-/// What a grant comes to, given those after it.
+/// State of a grant, given the grants after it.
 fn state(
     grant: &Grant,
     later: Option<&[PlacedGrant<'_>]>,
@@ -204,14 +205,14 @@ fn state(
     GrantStanding::Outside(outside.unwrap_or_default())
 }
 
-/// Whether a later grant takes the same action back from the same principal.
+/// Returns true if a later grant revokes the same action of the same principal.
 fn taken_back(grant: &Grant, action: &ActionGrant, later: Option<&[PlacedGrant<'_>]>) -> bool {
     let later = later.unwrap_or_default().iter().map(|placed| placed.grant);
     let mut revoking = later.filter(|later| later.revoked && later.principal == grant.principal);
     revoking.any(|later| later.actions.contains(action))
 }
 
-/// Why a grant's time is not now.
+/// Reason why a grant is not valid now; `None` if it is.
 fn expiry(grant: &Grant, now: Timestamp) -> Option<String> {
     let began = grant.granted_at.as_deref().map(parse_timestamp);
     if began.flatten().is_some_and(|began| began > now) {
@@ -225,7 +226,7 @@ fn expiry(grant: &Grant, now: Timestamp) -> Option<String> {
     (age >= lasts).then(|| format!("the grant lasted {lasts} seconds"))
 }
 
-/// Whether a grant's scope holds this call: the tool's id, or every path and address of the input.
+/// Checks the scope of a grant against the tool's id, or every path and address of the input.
 fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
     let Some(scope) = action.scope.as_deref() else { return Ok(()) };
     let glob = Glob::new(scope);
@@ -237,7 +238,7 @@ fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
     if places.is_empty() {
         return Err(format!("scope `{scope}` cannot be evaluated for this call"));
     }
-    // What the driver tells can only lead out of a scope.
+    // The driver's targets can only leave a scope.
     places.extend(matter.targets.path_spellings());
     places.extend(matter.targets.url_spellings());
     if places.iter().all(|place| is_inside(place, scope)) {
@@ -246,7 +247,7 @@ fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
     Err(format!("the call reaches beyond scope `{scope}`"))
 }
 
-/// What the conditions of a grant come to, all together.
+/// Combines the conditions of a grant.
 fn condition(grant: &Grant, matter: &Matter<'_>, now: Timestamp) -> GrantStanding {
     let mut needs = Vec::new();
     for condition in &grant.conditions {

@@ -1,7 +1,8 @@
-//! What a call must not meet while it runs: the patterns that hold back, for the moment of use.
+//! Target guard: checks paths, addresses and commands against the rules at the time of use.
 //!
-//! A link may be laid, a folder holds files, an answer points elsewhere: none of that is known when a
-//! call is judged. A guard is made of the rulebook for one call and asked about each such thing.
+//! A symlink, a folder listing or a redirect can lead to a target that was unknown at
+//! authorization. A guard holds the rulebook's restrictions for one call, and the driver checks
+//! each such target.
 
 use std::sync::Arc;
 
@@ -14,37 +15,37 @@ use crate::targets::{BackendTargets, CommandLine, PathTarget, Spellings, Targets
 use crate::values::path_patterns;
 use crate::{Matter, Rulebook, grants};
 
-/// What one call must not meet. It compares and does nothing else.
+/// Restrictions of one call. It only compares.
 #[derive(Clone, Debug, Default)]
 pub struct TargetGuard(Option<Arc<Fences>>);
 
 #[derive(Debug, Default)]
 struct Fences {
-    /// What the call was judged by.
+    /// Targets at authorization.
     judged: Targets,
     paths: Vec<Fence<Vec<Glob>>>,
     urls: Vec<Fence<Vec<Glob>>>,
     commands: Vec<Fence<String>>,
-    /// The scopes of the grants that the call runs by, where they all have one.
+    /// Scopes of the call's grants; `None` if one of them has no scope.
     scopes: Option<Vec<String>>,
 }
 
-/// One pattern that holds back.
+/// One restricting pattern.
 #[derive(Debug)]
 struct Fence<P> {
     pattern: P,
-    /// The pattern as its rule has it.
+    /// The pattern as the rule states it.
     source: String,
     verdict: Verdict,
     code: Code,
-    /// The rule, by its place or its slug.
+    /// The rule, as `haft.toml#index` or policy slug.
     rule: String,
     reason: Option<String>,
 }
 
 impl TargetGuard {
-    /// The guard of a call that was judged: every rule that denies, and those that would ask and were
-    /// not about the call as it was judged. What people were asked about, they answered.
+    /// Builds the guard of an authorized call from every deny rule, and every ask rule that did not
+    /// match at authorization. An approver has answered those that did.
     pub fn of(rulebook: &Rulebook, matter: &Matter<'_>, now: Timestamp) -> TargetGuard {
         let mapped = matter.plan.mapped();
         let subject = Subject::of(matter, &mapped);
@@ -69,17 +70,17 @@ impl TargetGuard {
         TargetGuard((!nothing).then(|| Arc::new(fences)))
     }
 
-    /// Whether there is nothing to hold anything against.
+    /// Returns true if nothing restricts the call.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// What the call was judged by.
+    /// Targets at authorization; `None` if nothing restricts the call.
     pub fn judged(&self) -> Option<&Targets> {
         self.0.as_ref().map(|fences| &fences.judged)
     }
 
-    /// A path that the call names, where it leads now: it is the one that was judged, and may be used.
+    /// Checks a path of the input where it resolves now: it must be the judged one, and allowed.
     pub fn named_path(&self, resolved: &str) -> Result<(), Stop> {
         let Some(fences) = &self.0 else { return Ok(()) };
         let is_it = |target: &PathTarget| match target {
@@ -92,8 +93,8 @@ impl TargetGuard {
         self.path(resolved)
     }
 
-    /// A path of the input of which nobody can tell where it leads: only where that was so when it was
-    /// judged.
+    /// Checks a path of the input that cannot be resolved: allowed only if it could not be resolved
+    /// at authorization.
     pub fn unresolved_path(&self) -> Result<(), Stop> {
         let Some(fences) = &self.0 else { return Ok(()) };
         match fences.judged.paths.contains(&PathTarget::Unresolved) {
@@ -102,7 +103,7 @@ impl TargetGuard {
         }
     }
 
-    /// A path that turned up while the call ran.
+    /// Checks a path that the driver found while running.
     pub fn path(&self, resolved: &str) -> Result<(), Stop> {
         let Some(fences) = &self.0 else { return Ok(()) };
         let spelled = Spellings::of(resolved.to_owned());
@@ -111,7 +112,7 @@ impl TargetGuard {
         fences.inside(&spelled, "a path")
     }
 
-    /// An address that is about to be asked for.
+    /// Checks an address before the request.
     pub fn url(&self, url: &str) -> Result<(), Stop> {
         let watches = |fences: &&Arc<Fences>| !fences.urls.is_empty() || fences.scopes.is_some();
         let Some(fences) = self.0.as_ref().filter(watches) else { return Ok(()) };
@@ -121,7 +122,7 @@ impl TargetGuard {
         fences.inside(&spelled, "an address")
     }
 
-    /// A command that is about to be started: it is the one that was judged, and may be.
+    /// Checks a command before it starts: it must be the judged one, and allowed.
     pub fn command(&self, command: &CommandLine) -> Result<(), Stop> {
         let Some(fences) = &self.0 else { return Ok(()) };
         let judged = &fences.judged.commands;
@@ -132,7 +133,7 @@ impl TargetGuard {
         held.map_or(Ok(()), |fence| Err(fence.refusal("a command")))
     }
 
-    /// The backend that the call is about to go to: it is the one that was judged, and may be used.
+    /// Checks the backend before the call goes to it: it must be the judged one, and allowed.
     pub fn backend(&self, backend: &BackendTargets) -> Result<(), Stop> {
         let Some(fences) = &self.0 else { return Ok(()) };
         let judged = &fences.judged.backend;
@@ -152,8 +153,7 @@ impl TargetGuard {
         Ok(())
     }
 
-    /// The files and folders of the workspace that rules hold back as a whole, for those who confine a
-    /// program instead of asking about each file.
+    /// Paths that rules restrict as a whole, for a sandbox profile that cannot check each file.
     pub fn closed_paths(&self) -> Vec<String> {
         let fences = self.0.iter().flat_map(|fences| &fences.paths);
         let whole = fences.filter_map(|fence| {
@@ -164,14 +164,15 @@ impl TargetGuard {
         whole.collect()
     }
 
-    /// The programs that rules hold back whatever their arguments, as patterns on a path or on the last
-    /// part of one, for those who confine a program and cannot see what it starts.
+    /// Programs that rules restrict with any arguments, as patterns on a path or its last part, for
+    /// a sandbox that cannot see what a program starts.
     pub fn closed_programs(&self) -> Vec<Glob> {
         let fences = self.0.iter().flat_map(|fences| &fences.commands);
         fences.filter_map(|fence| whole_program(&fence.pattern)).collect()
     }
 
-    /// Whether rules compare paths, so that those of the input are worth resolving again.
+    /// Returns true if rules compare paths, so that the paths of the input have to be resolved
+    /// again.
     pub fn watches_paths(&self) -> bool {
         let watches =
             |fences: &Arc<Fences>| !fences.paths.is_empty() || !fences.judged.paths.is_empty();
@@ -180,7 +181,7 @@ impl TargetGuard {
 }
 
 impl Fences {
-    /// Whether the grants of the call reach as far as something that it met.
+    /// Checks that a target lies in a scope of the call's grants.
     fn inside(&self, met: &Spellings, what: &str) -> Result<(), Stop> {
         match &self.scopes {
             Some(scopes) if !scopes.iter().any(|scope| grants::is_inside(met, scope)) => {
@@ -192,7 +193,7 @@ impl Fences {
         }
     }
 
-    /// Takes up the patterns of a rule for which everything else that the rule says fits the call.
+    /// Adds the patterns of a rule whose other conditions match the call.
     fn add(&mut self, index: usize, rule: &Rule, subject: &Subject<'_>) {
         let place = format!("haft.toml#{index}");
         let fence = |source: &str| Fence {
@@ -223,18 +224,18 @@ impl Fences {
     }
 }
 
-/// The program of a pattern that is about it with any arguments: `rm *`, but not `git push *`.
+/// Program of a pattern that matches any arguments: `rm *`, but not `git push *`.
 fn whole_program(pattern: &str) -> Option<Glob> {
     let plain = pattern.trim();
     let program = plain.strip_suffix('*')?;
     let name = program.trim_end();
     let whole = !name.trim_matches('*').is_empty() && !name.contains(char::is_whitespace);
-    // `rm*` is about `rmdir` as well.
+    // `rm*` matches `rmdir` as well.
     let source = if name.len() < program.len() { name } else { plain };
     whole.then(|| Glob::new(source.strip_prefix("./").unwrap_or(source)))
 }
 
-/// The fence of an AIP-7 policy about paths.
+/// Restriction of an AIP-7 policy about paths.
 fn governed(rule: &PolicyRule) -> Option<Fence<Vec<Glob>>> {
     let source = rule.subject.clone()?;
     Some(Fence {
@@ -274,7 +275,7 @@ impl<P> Fence<P> {
     }
 }
 
-/// The refusal of something that is not what was judged.
+/// Refusal of a target that changed since authorization.
 fn elsewhere(what: &str) -> Stop {
     let words = format!("{what} elsewhere now than when it was judged");
     Stop::new(Code::InputMutation, words)

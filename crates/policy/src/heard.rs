@@ -1,14 +1,14 @@
-//! What hooks and classifiers said, as the room before heard it.
+//! Hook layer: opinions of hooks and classifiers, confined to their own layers.
 
 use haft_model::{Firmness, Layer, Opinion, Says};
 
 use crate::Matter;
 
-/// The opinions from outside; whoever gave one cannot speak for a layer of ours, nor say that its
-/// own ask has been answered.
+/// Opinions of hooks and classifiers. INVARIANT: a hook cannot speak for another layer, nor mark
+/// its own ask as answered.
 ///
-/// A hook looks at one input, and a standing answer was given about others: unless the hook says
-/// how firm its ask is, a person answers it.
+/// A hook judges one input, and a standing answer was given for others: unless the hook states the
+/// firmness of its ask, a person answers it.
 pub(crate) fn opinions(matter: &Matter<'_>) -> impl Iterator<Item = Opinion> {
     matter.opinions.iter().cloned().map(|heard| {
         let layer = match heard.layer {

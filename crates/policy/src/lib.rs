@@ -1,7 +1,7 @@
-//! Rules, grants and opinions in, a decision out; and the one maker of permits.
+//! Authorization policy: evaluates rules, grants and opinions into a decision, and issues permits.
 //!
-//! Owns who may do what, whom to ask, and whether an answer counts.
-//! Must never do anything: no clock, no disk, no network, no waiting. Start with [`decide`].
+//! Owns who may do what, whom to ask, and whether an answer counts. Must never do anything: no
+//! clock, no disk, no network, no waiting. Start with [`decide`].
 
 mod autonomy;
 mod contract;

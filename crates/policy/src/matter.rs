@@ -1,65 +1,66 @@
-//! One call as judges see it: the plan, and what had to be found out about it beforehand.
+//! Authorization request: the plan of one call and the facts that the layers evaluate.
 
 use haft_model::{CostClass, Opinion, Plan, StandingAnswer, Timestamp};
 use serde_json::Value;
 
 use crate::Targets;
 
-/// What is judged. The room before fetched everything in it.
+/// Input of [`crate::decide`]. The pipeline fetches everything in it beforehand.
 #[derive(Clone, Copy, Debug)]
 pub struct Matter<'m> {
-    /// The plan.
+    /// Plan of the call.
     pub plan: &'m Plan,
-    /// What its driver will touch.
+    /// Targets that the driver will touch.
     pub targets: &'m Targets,
-    /// What a grant has to name: the action's id, or `tool:<id>`.
+    /// Grant key: the action's id, or `tool:<id>`.
     pub grant: &'m str,
-    /// The action that the tool implements.
+    /// Action that the tool implements.
     pub action: Option<&'m str>,
-    /// What the call costs in kind.
+    /// Cost class of the call.
     pub cost: CostClass,
-    /// Whether what the contract says of itself is taken at its word.
+    /// The workspace trusts the contract's statements about itself.
     pub trusted: bool,
-    /// What hooks and classifiers said; a source that failed says deny.
+    /// Opinions of hooks and classifiers; a failed one says deny.
     pub opinions: &'m [Opinion],
-    /// Answers that stand, for this actor and tool.
+    /// Standing answers for this actor and tool.
     pub standing: &'m [StandingAnswer],
-    /// What was used up so far.
+    /// Usage counts for limits and budgets.
     pub usage: &'m Usage,
-    /// What conditions ask about.
+    /// Facts that conditions evaluate.
     pub circumstances: &'m Circumstances,
 }
 
-/// How often things were done lately, as whoever keeps the books counted.
+/// Usage counts, from the quota counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
-    /// Calls by this actor of what a limit counts: the limit's place (`<policy id>#<index>`) and the
-    /// count in its period. A limit without a count is unsatisfied.
+    /// Usage by limit: its place (`<policy id>#<index>`) and the count in its period. A limit
+    /// without a count fails.
     pub limits: Vec<(String, f64)>,
-    /// Calls that an AIP-7 policy let through: its slug, in the last hour, since midnight UTC.
+    /// Calls that an AIP-7 policy allowed: slug, count in the last hour, count since midnight UTC.
     pub budgets: Vec<(String, u64, u64)>,
-    /// Money that AIP-7 policies let through since midnight UTC.
+    /// Money that AIP-7 policies allowed since midnight UTC.
     pub money: Vec<Spending>,
 }
 
-/// What was spent of a budget in money.
+/// Spending under a money budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spending {
-    /// The policy's slug.
+    /// Slug of the policy.
     pub slug: String,
-    /// What was spent, in thousandths of a cent.
+    /// Amount spent since midnight UTC, in thousandths of a cent.
     pub spent: u64,
-    /// What this call would cost; none where its driver does not say, or in another currency.
+    /// Cost of this call, in thousandths of a cent; `None` if the driver states none, or another
+    /// currency.
     pub cost: Option<u64>,
 }
 
-/// What is known about the moment of the call beyond the call itself.
+/// Facts about the moment of the call, from the edge.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circumstances {
-    /// Where the caller is.
+    /// IP address of the caller.
     pub ip: Option<std::net::IpAddr>,
-    /// When the caller last proved who they are with a second factor.
+    /// Time of the caller's last second-factor proof (MFA).
     pub mfa_at: Option<Timestamp>,
-    /// Anything else that conditions may ask about.
+    /// Further facts for conditions, such as `groups`.
     pub other: Value,
 }

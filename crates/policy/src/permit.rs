@@ -1,10 +1,11 @@
-//! Permits: proof that one exact plan may run. This file makes them, and nothing else does.
+//! Permits: capability that proves that one exact plan may run. INVARIANT: only this file makes
+//! them.
 
 use haft_model::{Decision, Digest, InvocationId, Plan, QuestionId, Timestamp, Verdict};
 
-/// Proof that one exact plan was allowed.
+/// Capability to run one exact plan of one call.
 ///
-/// It cannot be written down by hand, copied or kept for another call:
+/// Other code can neither construct a permit nor copy it:
 ///
 /// ```compile_fail
 /// let permit = haft_policy::Permit { plan: panic!(), invocation: panic!() };
@@ -23,17 +24,17 @@ pub struct Permit {
     until: Timestamp,
 }
 
-/// Who said yes.
+/// Who granted a permit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The rules.
+    /// The rules, without an approver.
     Rules,
-    /// People, by answering a question.
+    /// Approvers, by answering this question.
     People(QuestionId),
 }
 
 impl Permit {
-    /// The permit of a decision that allows; none for any other decision.
+    /// The permit of an allowing decision; `None` for any other.
     pub fn of_decision(
         decision: &Decision,
         plan: &Plan,
@@ -48,32 +49,32 @@ impl Permit {
         })
     }
 
-    /// Whether it is for this plan of this call, and still holds.
+    /// Returns true if the permit is for this plan of this call and has not expired.
     pub fn covers(&self, plan: &Plan, invocation: &InvocationId, now: Timestamp) -> bool {
         self.plan == plan.digest && self.invocation == *invocation && now <= self.until
     }
 
-    /// Which call may run.
+    /// Invocation that may run.
     pub fn invocation(&self) -> &InvocationId {
         &self.invocation
     }
 
-    /// The digest of the plan that may run.
+    /// Digest of the plan that may run.
     pub fn plan(&self) -> &Digest {
         &self.plan
     }
 
-    /// Who said yes.
+    /// Who granted the permit.
     pub fn granted_by(&self) -> &Authority {
         &self.granted_by
     }
 
-    /// How long it holds.
+    /// Expiry of the permit.
     pub fn until(&self) -> Timestamp {
         self.until
     }
 
-    /// The permit that a question's answers amount to. Only [`crate::settle`] asks for it.
+    /// The permit of an approved question. Only [`crate::settle`] calls it.
     pub(crate) fn of_answers(plan: &Plan, question: &haft_model::Question) -> Permit {
         Permit {
             plan: plan.digest.clone(),

@@ -1,4 +1,4 @@
-//! AIP-7 policies: what is decided about a class of actions, and by whom.
+//! AIP-7 policies: allow, deny, require approval or escalate calls by action and subject.
 
 mod bind;
 mod scope;
@@ -11,7 +11,7 @@ use haft_model::{Budget, Firmness, Layer, Needs, Opinion, PolicyRule, RuleDecisi
 use crate::{Matter, Rulebook, autonomy};
 use bind::Severity;
 
-/// What the policies say that match this call, the most specific first.
+/// Opinions of the policies that match the call, the most specific first.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
     let mut bound = bind::bound(rulebook, matter);
     bound.retain(|(rule, _)| scope::matches(rule, matter));
@@ -27,8 +27,8 @@ pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion>
     opinions
 }
 
-/// The policies that hold paths back and may be about what a call meets while it runs: those that deny,
-/// and those that would ask and were not about the call as it was judged.
+/// Policies about paths for the target guard: those that deny, and those that would ask and did not
+/// match at authorization.
 pub(crate) fn held_paths<'r>(rulebook: &'r Rulebook, matter: &Matter<'_>) -> Vec<&'r PolicyRule> {
     let mut bound = bind::bound(rulebook, matter);
     bound.retain(|(rule, severity)| {
@@ -42,10 +42,11 @@ pub(crate) fn held_paths<'r>(rulebook: &'r Rulebook, matter: &Matter<'_>) -> Vec
     bound.into_iter().map(|(rule, _)| rule).collect()
 }
 
-/// What a policy says that somebody has to heed because they named it, whatever it matches itself.
+/// Opinions of a policy that a contract or the governance names, whatever the policy itself
+/// matches.
 ///
-/// Where it matches and is in force, it has spoken already. Its allow is left to others: naming a
-/// lenient policy lets nothing through.
+/// A policy that matches and is in force has spoken already. Its allow becomes a passthrough:
+/// naming a lenient policy allows nothing.
 pub(crate) fn obliged(
     rulebook: &Rulebook,
     matter: &Matter<'_>,
@@ -74,7 +75,7 @@ pub(crate) fn obliged(
     said.collect()
 }
 
-/// What one policy says of a call that it is about.
+/// Opinions of one policy about a call that it matches.
 fn judge(rulebook: &Rulebook, matter: &Matter<'_>, rule: &PolicyRule) -> Vec<Opinion> {
     let slug = &rule.slug;
     let level = autonomy::level(rulebook);
@@ -105,21 +106,21 @@ fn judge(rulebook: &Rulebook, matter: &Matter<'_>, rule: &PolicyRule) -> Vec<Opi
     said.into_iter().map(|opinion| opinion.by(slug)).collect()
 }
 
-/// The ask of a policy that wants signatures, never the caller's own.
+/// Ask of a policy that requires approvers; the caller never counts.
 fn approved(rule: &PolicyRule, reason: String) -> Opinion {
     let needs =
         Needs { count: rule.quorum.max(1), signers: rule.signers.clone(), not_the_caller: true };
     Opinion::new(Layer::Policy, Says::Ask, reason).firm(Firmness::Always).needing(needs)
 }
 
-/// The ask for whoever decides when nobody else can, or for any approver but the caller.
+/// Ask for the governance's escalation contact, or for any approver but the caller.
 fn escalated(rulebook: &Rulebook, reason: String) -> Opinion {
     let signers = rulebook.governance.escalate_to.as_deref().map(signer).into_iter().collect();
     let needs = Needs { count: 1, signers, not_the_caller: true };
     Opinion::new(Layer::Policy, Says::Ask, reason).firm(Firmness::Always).needing(needs)
 }
 
-/// Whoever `escalateTo` means: `role:x` is a role, everything else a person.
+/// Signer of `escalateTo`: `role:x` is a role, everything else a person.
 fn signer(name: &str) -> Signer {
     match name.strip_prefix("role:") {
         Some(role) => Signer::Role(role.trim_start_matches('/').to_owned()),
@@ -127,7 +128,7 @@ fn signer(name: &str) -> Signer {
     }
 }
 
-/// Why a policy's budget is used up. What nobody counts is.
+/// Reason why a policy's budget is exhausted. INVARIANT: a budget without a count is exhausted.
 fn exhausted(rule: &PolicyRule, matter: &Matter<'_>) -> Option<String> {
     let Budget { max_per_hour, max_per_day, max_amount_cents, .. } = rule.budget;
     let used = matter.usage.budgets.iter().find(|(slug, ..)| *slug == rule.slug);
@@ -144,7 +145,7 @@ fn exhausted(rule: &PolicyRule, matter: &Matter<'_>) -> Option<String> {
         .or(money)
 }
 
-/// Why there is not enough money left for a call. What costs nobody knows what may cost all of it.
+/// Reason why a money budget does not cover the call; an unknown cost counts as too much.
 fn overspent(rule: &PolicyRule, cents: u64, matter: &Matter<'_>) -> Option<String> {
     let currency = rule.budget.currency.as_deref().unwrap_or("USD");
     let found = matter.usage.money.iter().find(|spending| spending.slug == rule.slug);
@@ -160,7 +161,7 @@ fn overspent(rule: &PolicyRule, cents: u64, matter: &Matter<'_>) -> Option<Strin
     })
 }
 
-/// A policy that only warns or informs: what it would have said, left to others.
+/// Opinion of a policy that only warns or informs, turned into a passthrough.
 fn shown(opinion: Opinion) -> Opinion {
     let reason = format!("only shown: {}", opinion.reason);
     let pass = Opinion::new(opinion.layer, Says::Passthrough, reason);

@@ -1,4 +1,4 @@
-//! Everything that is said about calls in general.
+//! Rulebook: grants, policies, governance and rules of a workspace.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use haft_model::{Glob, Governance, Policy, PolicyRule, Risk, Rule};
 use crate::TargetKinds;
 use crate::policies::path_subject;
 
-/// The rules of a workspace at one moment.
+/// Rules of a workspace at one moment.
 #[derive(Clone, Debug)]
 pub struct Rulebook {
-    /// AIP-38 grants, in the order of their files. Without any there is no grant layer.
+    /// AIP-38 grant policies, in the order of their files; empty disables the grant layer.
     pub policies: Vec<Arc<Policy>>,
-    /// AIP-7 rules, in the order of their files.
+    /// AIP-7 policies, in the order of their files.
     pub policy_rules: Vec<Arc<PolicyRule>>,
-    /// The governance with its parents merged in.
+    /// Governance, with its parents merged in.
     pub governance: Governance,
-    /// The rules of haft.toml, in their order.
+    /// Rules of haft.toml, in order.
     pub rules: Vec<Rule>,
-    /// The highest risk that runs without asking where no rule speaks.
+    /// Highest risk that runs without an ask where no rule or policy decides.
     pub autonomy: Risk,
-    /// Whether every governing document could be read. Where one could not, what it forbids is not
-    /// known, and the answer is no.
+    /// Every governing document was read. Otherwise every call is denied, because what the unread
+    /// one forbids is unknown.
     pub complete: bool,
 }
 
@@ -39,7 +39,7 @@ impl Default for Rulebook {
 }
 
 impl Rulebook {
-    /// What rules about calls of a tool compare, so that nothing else is found out about a call.
+    /// Kinds of target that rules about a tool compare, so that the driver computes no others.
     pub fn target_kinds(&self, tool: &str) -> TargetKinds {
         let mut kinds = TargetKinds::default();
         for rule in &self.rules {

@@ -1,4 +1,4 @@
-//! The rules of haft.toml: which calls a rule is about, and what the rules say of one.
+//! Rules of haft.toml: matches rules to a call and returns their opinions.
 
 #[cfg(test)]
 mod tests;
@@ -12,8 +12,7 @@ use crate::targets::{Spellings, address};
 use crate::values::{commands, path_patterns, paths, urls};
 use crate::{Matter, Rulebook, Targets};
 
-/// What the rules say that are about this call; deny beats ask and ask beats allow when they are
-/// weighed.
+/// Opinions of the matching rules; weighing puts deny before ask and ask before allow.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
     let mapped = matter.plan.mapped();
     let subject = Subject::of(matter, &mapped);
@@ -35,27 +34,27 @@ fn opinion(index: usize, rule: &Rule) -> Opinion {
     }
 }
 
-/// A call as rules see it. An example of a rule is one too, with what is known of its tool.
+/// A call as rules match it; an example of a rule is one too.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s> {
-    /// The tool's id.
+    /// Id of the tool.
     pub tool: &'s str,
-    /// The action that it is granted by, where that is known.
+    /// Action of the tool, or its grant key; `None` if unknown.
     pub action: Option<&'s str>,
-    /// Its classes.
+    /// Effect classes of the tool.
     pub classes: &'s BTreeSet<EffectClass>,
-    /// Who calls; without anybody, as in an example, the rule's `actor` is not looked at.
+    /// Calling actor; `None`, as in an example, ignores the rule's `actor`.
     pub actor: Option<&'s Actor>,
-    /// The input.
+    /// Input of the call.
     pub input: &'s Value,
-    /// The input as the backend names its fields, where that is different.
+    /// Input with the backend's field names; `None` if they are the same.
     pub mapped: Option<&'s Value>,
-    /// What the driver will touch.
+    /// Targets that the driver will touch.
     pub targets: &'s Targets,
 }
 
 impl<'s> Subject<'s> {
-    /// The call of a matter, with its input as the backend names the fields.
+    /// Subject of an authorization request.
     pub(crate) fn of(matter: &Matter<'s>, mapped: &'s Value) -> Subject<'s> {
         let plan = matter.plan;
         Subject {
@@ -69,7 +68,7 @@ impl<'s> Subject<'s> {
         }
     }
 
-    /// What the input holds of a kind, under the contract's names and under the backend's.
+    /// Values of a kind in the input, under the contract's and the backend's field names.
     fn named<T>(&self, values: fn(&Value) -> Vec<T>) -> Vec<T> {
         let mut found = values(self.input);
         found.extend(self.mapped.map(values).unwrap_or_default());
@@ -77,26 +76,25 @@ impl<'s> Subject<'s> {
     }
 }
 
-/// Whether a rule is about a call: everything that the rule gives has to fit.
+/// Returns true if a rule matches a call: everything that the rule states has to match.
 ///
 /// `tool`, `action`, `class` and `actor` are globs. `path`, `url` and `command` are globs on the
-/// strings that the input holds, at any depth, in fields whose name ends with one of these words,
-/// in singular or plural, as in `path`, `sourcePath` or `output_dirs`:
+/// strings of the input, at any depth, in fields whose name ends with one of these words, in
+/// singular or plural, as in `path`, `sourcePath` or `output_dirs`:
 ///
 /// - for `path`: `path`, `file`, `filename`, `dir`, `directory`, `folder`;
 /// - for `url`: `url`, `uri`, `href`;
 /// - for `command`: `command`, `cmd`, `argv`; a list of words is joined with spaces.
 ///
-/// Beside these stands what the driver tells that it will touch: resolved paths, addresses as it will
-/// ask for them, and commands as it will start them. A rule with such a pattern is not about a call
-/// that has neither. Paths are compared without `.`, `..` and doubled slashes, addresses as the parser
-/// of the drivers reads them, commands by each program that their arguments show. What cannot be read
-/// or resolved, and a command that runs a text, fits every rule that denies or asks and none that
-/// allows.
+/// The driver's targets are compared as well: resolved paths, requested addresses and started
+/// commands. A rule with such a pattern does not match a call that has neither. Paths are compared
+/// without `.`, `..` and doubled slashes, addresses in the spelling of the drivers' parser,
+/// commands by each program that their arguments show. A target that cannot be read or resolved,
+/// and a command that runs program text, matches every deny and ask rule and no allow rule.
 ///
-/// Where a call has several such values (or classes), a rule that denies or asks is about it when
-/// one of them fits, and a rule that allows only when all of them do and the input names one: copying
-/// `docs/a` over `keys/b` is not allowed by a rule about `docs/*`.
+/// Of several such values (or classes), a deny or ask rule needs one match; an allow rule needs all
+/// to match, and the input to name one: a rule about `docs/*` does not allow copying `docs/a` over
+/// `keys/b`.
 pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
     let reach = match rule.verdict {
         Verdict::Allow => Reach::All,
@@ -136,8 +134,8 @@ pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
         })
 }
 
-/// Whether a rule denies every call of a tool by somebody, whatever the input. `subject.input` is not
-/// looked at.
+/// Returns true if a rule denies an actor every call of a tool, for any input; ignores
+/// `subject.input`.
 pub fn denies_always(rules: &[Rule], subject: &Subject<'_>) -> bool {
     let always = |rule: &&Rule| {
         rule.verdict == Verdict::Deny
@@ -148,12 +146,12 @@ pub fn denies_always(rules: &[Rule], subject: &Subject<'_>) -> bool {
     rules.iter().filter(always).any(|rule| matches(rule, subject))
 }
 
-/// How many of several values a rule has to fit.
+/// How many of several values a rule has to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// One is enough to hold a call back.
+    /// A deny or an ask matches if one value does.
     Any,
-    /// Letting a call go takes all.
+    /// An allow matches only if all values do.
     All,
 }
 
@@ -166,8 +164,8 @@ impl Reach {
             }
     }
 
-    /// Whether patterns are about what the input names and what the driver tells. What is only told
-    /// lets nothing go.
+    /// Returns true if the patterns match the input's values and the driver's targets; targets
+    /// alone allow nothing.
     fn spelled(self, patterns: &[Glob], named: Vec<Spellings>, told: Vec<Spellings>) -> bool {
         match self {
             Reach::Any => named.iter().chain(&told).any(|value| value.is_held(patterns)),
@@ -179,7 +177,7 @@ impl Reach {
     }
 }
 
-/// A class in the spelling of our own table, where it is one of ours.
+/// Canonical name of an effect class; an unknown class stays as it is.
 fn spelled(class: &str) -> String {
     EffectClass::parse(class).map_or_else(|| class.to_owned(), |class| class.name().to_owned())
 }
@@ -188,7 +186,7 @@ fn classes(subject: &Subject<'_>) -> Vec<String> {
     subject.classes.iter().map(|class| class.name().to_owned()).collect()
 }
 
-/// Whoever calls, and whoever really typed it.
+/// The calling actor, and the person who speaks as it.
 fn callers(subject: &Subject<'_>) -> Vec<String> {
     let callers =
         subject.actor.into_iter().flat_map(|actor| [Some(&actor.id), actor.speaking.as_ref()]);

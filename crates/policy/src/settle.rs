@@ -1,4 +1,4 @@
-//! Answers: who may give one, and when those that were given amount to a permit.
+//! Approval answers: checks who may answer a question, and turns sufficient answers into a permit.
 
 mod bound;
 mod count;
@@ -13,34 +13,34 @@ pub(crate) use people::in_words;
 use crate::{Permit, Rulebook};
 use people::Voter;
 
-/// What the answers to a question amount to.
+/// Result of the answers to a question.
 #[derive(Debug)]
 pub enum Settlement {
-    /// Everybody who had to said yes.
+    /// Every required approver approved.
     Permitted(Permit),
-    /// Others have to answer too; in words, who.
+    /// Further approvers are required; the text says which.
     Open(String),
-    /// It will not run.
+    /// The call will not run.
     Refused(Stop),
-    /// What would run is not what was asked about: it has to be asked again; in words, why.
+    /// The call differs from the question and needs a new one; the text says why.
     Changed(String),
 }
 
-/// Why somebody may not answer a question.
+/// Reason why an actor may not answer a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objection {
-    /// In one line.
+    /// Reason, in one line.
     pub message: String,
-    /// Who could.
+    /// Who may answer, or when it expired.
     pub help: String,
 }
 
-/// Whether somebody may answer a question at all: never an agent, never an auditor whatever the governance
-/// lists, never twice, never too late, and only one of those whom policy wants.
+/// Checks whether an actor may answer a question: never an agent, an auditor, twice or after
+/// expiry, and only an actor that the policies require.
 ///
-/// Somebody whom the governance lists approves what it lists for them, and nothing where that list
-/// is empty; whoever runs the workspace (`admin`) approves everything else too, and so does an
-/// `approver` of whom the governance says nothing.
+/// An approver in the governance's list approves what the list states, and nothing where that is
+/// empty. An `admin` with a non-empty list entry, or without one, approves everything; so does an
+/// `approver` without an entry.
 pub fn may_answer(
     rulebook: &Rulebook,
     question: &Question,
@@ -88,14 +88,14 @@ pub fn may_answer(
     Ok(())
 }
 
-/// What is said where the governance wants more than an answer.
+/// Refusal where the governance requires signatures.
 const UNSIGNED: &str = "approvals have to be signed here, and this version makes no signatures";
 
-/// What the answers to a question amount to for the plan that would run now.
+/// Evaluates the answers to a question for the plan that would run now.
 ///
-/// A no ends it, then time does. What would run has to be what was asked about, except for an input
-/// that everybody who counts put in its place. Answers are counted by the rules of this moment:
-/// whoever may no longer approve does not count any more.
+/// A rejection ends it, then expiry does. The plan has to be the one in question, except for an
+/// input that every counted approver substituted. The current rules count the answers: an approver
+/// who has lost the right does not count any more.
 pub fn settle(
     rulebook: &Rulebook,
     question: &Question,

@@ -1,10 +1,10 @@
-//! Standing answers: what a person said before about calls like this one.
+//! Standing answers: an earlier approval that also answers calls like this one.
 
 use haft_model::{Layer, Opinion, Says};
 
 use crate::Matter;
 
-/// The answer that stands for this actor, tenant, tool and exactly these effects.
+/// Allow of a standing answer for this actor, tenant, tool and exactly these effects.
 pub(crate) fn opinion(matter: &Matter<'_>) -> Option<Opinion> {
     let plan = matter.plan;
     let tool = plan.tool.to_string();

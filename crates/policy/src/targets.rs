@@ -1,7 +1,8 @@
-//! What a call will touch, as its driver tells it before the call is judged.
+//! Targets: the paths, addresses and commands that a driver will touch, for rules to compare.
 //!
-//! A rule compares these beside what the input names, so that a link, a spelling or a launcher does not
-//! lead past it. They can only hold a call back: an allow still needs a field of the input to be about.
+//! Rules compare them in addition to the input, so that a symlink, a spelling or a launcher does
+//! not bypass a rule. INVARIANT: targets only restrict; an allow still needs a matching field of
+//! the input.
 
 pub(crate) mod address;
 pub(crate) mod command;
@@ -15,14 +16,14 @@ use serde::Serialize;
 
 pub use command::{CommandLine, ProgramFile};
 
-/// The kinds of targets that rules about a tool compare. Nothing else is worth finding out.
+/// Kinds of target that rules about a tool compare; drivers need not compute others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetKinds {
-    /// Whether a rule compares paths.
+    /// A rule compares paths.
     pub paths: bool,
-    /// Whether a rule compares addresses.
+    /// A rule compares addresses.
     pub urls: bool,
-    /// Whether a rule compares commands.
+    /// A rule compares commands.
     pub commands: bool,
 }
 
@@ -30,33 +31,32 @@ impl TargetKinds {
     /// Every kind.
     pub const ALL: TargetKinds = TargetKinds { paths: true, urls: true, commands: true };
 
-    /// Whether no rule compares anything.
+    /// Returns true if no rule compares targets.
     pub fn is_empty(self) -> bool {
         self == TargetKinds::default()
     }
 }
 
-/// What one call will touch, worked out by the code that will touch it.
+/// Targets of one call, computed by the code that will use them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Targets {
     /// Files and folders.
     pub paths: Vec<PathTarget>,
-    /// Addresses, as the driver will ask for them.
+    /// Addresses that the driver will request.
     pub urls: Vec<String>,
-    /// Commands, as they will be started.
+    /// Commands that the driver will start.
     pub commands: Vec<CommandLine>,
-    /// Where the driver's own backend is.
+    /// Location of the driver's own backend.
     #[serde(skip_serializing_if = "BackendTargets::is_empty")]
     pub backend: BackendTargets,
 }
 
-/// The backend behind a driver, as its manifest has it. It can hold a call back; an allow is about what
-/// the call names, and need not be about this.
+/// Backend of a driver, from its manifest. A deny or an ask may match it; an allow need not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BackendTargets {
-    /// The address of a server.
+    /// Addresses of a server.
     pub urls: Vec<String>,
-    /// The command of a process that serves many calls.
+    /// Commands of a process that serves many calls.
     pub commands: Vec<CommandLine>,
 }
 
@@ -70,17 +70,17 @@ impl BackendTargets {
     }
 }
 
-/// A file or a folder that a call will touch.
+/// A file or folder that a call will touch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum PathTarget {
-    /// Where it is, all links followed: from the workspace's root, or absolute outside of it.
+    /// Real path with symlinks resolved: relative to the workspace root, or absolute outside of it.
     Resolved(String),
-    /// Where it is cannot be found out, so it may be anything.
+    /// The path cannot be resolved, so it may be any.
     Unresolved,
 }
 
 impl Targets {
-    /// Whether the driver told nothing.
+    /// Returns true if the driver gave no targets.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
             && self.urls.is_empty()
@@ -88,7 +88,7 @@ impl Targets {
             && self.backend.is_empty()
     }
 
-    /// What stands for all of it, where there is anything.
+    /// Digest of all targets; `None` if there are none.
     pub fn digest(&self) -> Option<Digest> {
         (!self.is_empty()).then(|| Digest::of(self))
     }
@@ -105,14 +105,14 @@ impl Targets {
     }
 }
 
-/// What one thing may be called.
+/// Names of one target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spellings {
-    /// Its proper names. An allow has to fit each of them.
+    /// Canonical names; an allow has to match each of them.
     pub(crate) canonical: Vec<String>,
-    /// Names under which somebody might look for it. For a deny or an ask one of all is enough.
+    /// Alternative spellings; a deny or an ask matches if any name does.
     pub(crate) further: Vec<String>,
-    /// Whether these are all. What is not known fits every deny and every ask, and no allow.
+    /// The names are complete. An unknown target matches every deny and every ask, and no allow.
     pub(crate) known: bool,
 }
 
@@ -125,13 +125,13 @@ impl Spellings {
         Spellings::default()
     }
 
-    /// Whether a pattern that holds back is about it.
+    /// Returns true if a restricting pattern matches.
     pub(crate) fn is_held(&self, patterns: &[Glob]) -> bool {
         let fits = |name: &String| patterns.iter().any(|glob| glob.matches(name));
         !self.known || self.canonical.iter().any(fits) || self.further.iter().any(fits)
     }
 
-    /// Whether a pattern that lets go is about all of it.
+    /// Returns true if an allowing pattern matches every canonical name.
     pub(crate) fn is_let_go(&self, patterns: &[Glob]) -> bool {
         let fits = |name: &String| patterns.iter().any(|glob| glob.matches(name));
         self.known && !self.canonical.is_empty() && self.canonical.iter().all(fits)

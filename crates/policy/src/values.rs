@@ -1,4 +1,5 @@
-//! What an input says about files, addresses and commands, by the names of its fields.
+//! Input fields as targets: reads paths, addresses and commands from an input by the names of its
+//! fields.
 
 use haft_model::Glob;
 use serde_json::{Map, Value};
@@ -6,30 +7,31 @@ use serde_json::{Map, Value};
 use crate::targets::words::words;
 use crate::targets::{CommandLine, ProgramFile, Spellings, address};
 
-/// Last words of names whose values are paths.
+/// Last words of the names of path fields.
 const PATHS: [&str; 6] = ["path", "file", "filename", "dir", "directory", "folder"];
-/// Last words of names whose values are addresses.
+/// Last words of the names of address fields.
 const URLS: [&str; 3] = ["url", "uri", "href"];
-/// Last words of names whose values are commands.
+/// Last words of the names of command fields.
 const COMMANDS: [&str; 3] = ["command", "cmd", "argv"];
 
-/// Names of fields whose values a command beside them is given.
+/// Last words of the names of fields with arguments for a command field beside them.
 const ARGUMENTS: [&str; 3] = ["arg", "argument", "param"];
 
-/// A command that an input names.
+/// A command in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedCommand {
-    /// As it is written, where it is one text.
+    /// Text as written, if it is one string.
     text: Option<String>,
-    /// What it runs.
+    /// Analysed command line.
     line: CommandLine,
 }
 
 impl NamedCommand {
-    /// What a shell takes apart at the least.
+    /// Characters at which every shell splits commands.
     const SHELL: [char; 13] = [';', '|', '&', '<', '>', '`', '$', '(', ')', '{', '}', '\n', '\r'];
 
-    /// Whether a pattern that holds back is about it, or about any part that a shell might make of it.
+    /// Returns true if a restricting pattern matches, on the command or any part that a shell may
+    /// split off.
     pub(crate) fn is_held(&self, pattern: &str) -> bool {
         let glob = Glob::new(pattern);
         let parts = self.text.iter().flat_map(|text| text.split(NamedCommand::SHELL));
@@ -38,14 +40,14 @@ impl NamedCommand {
             || parts.map(str::trim).any(|part| !part.is_empty() && glob.matches(part))
     }
 
-    /// Whether a pattern that lets go is about it: it writes the whole text out, or nothing of it is
-    /// hidden.
+    /// Returns true if an allowing pattern matches: it equals the whole text, or the command is not
+    /// opaque and fits.
     pub(crate) fn is_let_go(&self, pattern: &str) -> bool {
         self.text.as_deref() == Some(pattern) || self.line.is_let_go(pattern)
     }
 }
 
-/// The paths of an input, without `.`, `..` and doubled slashes.
+/// Paths of an input, normalized.
 pub(crate) fn paths(input: &Value) -> Vec<Spellings> {
     let spelled = |path: &str| {
         let further = vec![path.to_owned()];
@@ -54,12 +56,12 @@ pub(crate) fn paths(input: &Value) -> Vec<Spellings> {
     strings(input, &PATHS).into_iter().map(spelled).collect()
 }
 
-/// The texts of an input whose fields are named like paths, as they are written.
+/// Path fields of an input, as written.
 pub fn path_texts(input: &Value) -> Vec<&str> {
     strings(input, &PATHS)
 }
 
-/// The globs that a pattern about paths means.
+/// Globs of a path pattern, as written and normalized.
 pub(crate) fn path_patterns(source: &str) -> Vec<Glob> {
     let plain = straight(source);
     match plain == source {
@@ -68,12 +70,12 @@ pub(crate) fn path_patterns(source: &str) -> Vec<Glob> {
     }
 }
 
-/// The addresses of an input, as the parser that drivers use reads them.
+/// Addresses of an input, in the spellings of the drivers' parser.
 pub(crate) fn urls(input: &Value) -> Vec<Spellings> {
     strings(input, &URLS).into_iter().map(address::spellings).collect()
 }
 
-/// The commands of an input.
+/// Commands of an input.
 pub(crate) fn commands(input: &Value) -> Vec<NamedCommand> {
     let mut found = Vec::new();
     match input {
@@ -91,7 +93,7 @@ pub(crate) fn commands(input: &Value) -> Vec<NamedCommand> {
     found
 }
 
-/// A command with the arguments that stand beside it, each of which may be all there is.
+/// A command alone, and with each set of arguments beside it.
 fn command(value: &Value, beside: &Map<String, Value>) -> Vec<NamedCommand> {
     let nowhere = |_: &str| ProgramFile::Unknown;
     let (text, argv) = match value {
@@ -139,7 +141,7 @@ fn strings<'v>(input: &'v Value, words: &[&str]) -> Vec<&'v str> {
     found
 }
 
-/// Hands over every value whose field's name ends with one of the words.
+/// Visits every value whose field name ends with one of the words.
 fn named<'v>(input: &'v Value, words: &[&str], hand: &mut dyn FnMut(&'v Value)) {
     match input {
         Value::Object(fields) => {
@@ -155,10 +157,11 @@ fn named<'v>(input: &'v Value, words: &[&str], hand: &mut dyn FnMut(&'v Value)) 
     }
 }
 
-/// The last word of `source_path`, `sourcePath` or `source-paths`: `path`.
+/// Last word of a field name, in the singular: `path` for `source_path`, `sourcePath` or
+/// `source-paths`.
 fn last_word(name: &str) -> String {
     let name = name.rsplit(['_', '-', '.', ' ']).next().unwrap_or(name);
-    // A capital after a small letter begins a word; `URL` and `filePATH` are one and two.
+    // A capital after a small letter begins a word; `URL` is one word, `filePATH` is two.
     let mut begin = 0;
     let mut small = false;
     for (at, letter) in name.char_indices() {
@@ -174,7 +177,7 @@ fn last_word(name: &str) -> String {
     }
 }
 
-/// A path without `.`, `..` and doubled slashes; what leads out keeps its `..`.
+/// Normalizes a path: no `.`, `..` or doubled slashes; a path that leads out keeps its `..`.
 pub(crate) fn straight(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let rooted = path.starts_with('/');
@@ -192,7 +195,8 @@ pub(crate) fn straight(path: &str) -> String {
     if rooted { format!("/{path}") } else { path }
 }
 
-/// Whether a path or an address is a scope or lies below it. `.` is every path from here.
+/// Returns true if a path or an address equals a scope or lies below it; `.` is every relative
+/// path.
 pub(crate) fn lies_in(place: &str, scope: &str) -> bool {
     let address = scope.contains("://");
     let root = if address { address::plain_pattern(scope) } else { straight(scope) };

@@ -1,17 +1,18 @@
-//! Weighing: every opinion in, one verdict out, and the asks that something answered.
+//! Decision combining: reduces all opinions to one verdict and marks the asks that another opinion
+//! answers.
 //!
-//! Deny beats ask, ask beats a passthrough that nobody took up, and that beats allow. An allow never
-//! outweighs anything: it answers asks of the firmness that it may answer, and nothing else.
+//! INVARIANT: deny beats ask, ask beats an untaken passthrough, and that beats allow. An allow
+//! outweighs nothing: it only answers asks up to its firmness.
 
 #[cfg(test)]
 mod tests;
 
 use haft_model::{Code, Decision, Firmness, Layer, Needs, Opinion, Says, Timestamp, Verdict};
 
-/// How a hook marks an allow that a workspace trusts beyond defaults.
+/// Rule prefix that marks the allow of a trusted hook.
 const TRUSTED: &str = "trusted:";
 
-/// The verdict of opinions, in the order of their layers.
+/// Combines opinions, ordered by layer, into a decision.
 pub(crate) fn weigh(mut opinions: Vec<Opinion>, now: Timestamp) -> Decision {
     opinions.sort_by_key(|opinion| opinion.layer);
     answer(&mut opinions);
@@ -29,10 +30,10 @@ pub(crate) fn weigh(mut opinions: Vec<Opinion>, now: Timestamp) -> Decision {
     Decision { verdict, deciding, opinions, needs, code, suggested_updates, decided_at: now }
 }
 
-/// The firmest ask that an allow may answer; none for an allow that answers nothing.
+/// Firmest ask that an allow answers; `None` if it answers nothing.
 ///
-/// A grant says who may call at all, and what its own limits and requirements add is no more than
-/// that; risk below autonomy says that nobody has to be asked by default, not that an ask is wrong.
+/// A grant, with its limits and requirements, only says who may call at all; risk within autonomy
+/// only says that no ask is needed by default, not that an ask is wrong.
 fn answers_up_to(opinion: &Opinion) -> Option<Firmness> {
     if opinion.says != Says::Allow {
         return None;
@@ -53,7 +54,7 @@ fn answers_up_to(opinion: &Opinion) -> Option<Firmness> {
     }
 }
 
-/// Whether an allow says by itself that the call may go, where nobody objects.
+/// Returns true if an allow is sufficient without an objection.
 fn speaks_up(opinion: &Opinion) -> bool {
     opinion.says == Says::Allow
         && match opinion.layer {
@@ -65,14 +66,15 @@ fn speaks_up(opinion: &Opinion) -> bool {
             | Layer::Hook
             | Layer::Autonomy
             | Layer::Person => true,
-            // Who may call at all is not yet whether the call goes, and an answer needs a question.
+            // A grant does not decide whether the call runs, and a standing answer needs a
+            // question.
             Layer::Fault | Layer::Grant | Layer::Limit | Layer::Requirement | Layer::Standing => {
                 false
             }
         }
 }
 
-/// How firm an ask is; where it does not say, a person answers it.
+/// Firmness of an ask; unstated means that a person answers.
 fn firmness(ask: &Opinion) -> Firmness {
     ask.firmness.unwrap_or(Firmness::Always)
 }
@@ -91,7 +93,7 @@ fn answer(opinions: &mut [Opinion]) {
     }
 }
 
-/// An opinion by its layer and its rule.
+/// Layer and rule of an opinion.
 fn name(opinion: &Opinion) -> String {
     match &opinion.rule {
         Some(rule) => format!("{} {rule}", opinion.layer),
@@ -99,7 +101,7 @@ fn name(opinion: &Opinion) -> String {
     }
 }
 
-/// The verdict, and the opinion that settled it.
+/// The verdict and the index of the deciding opinion.
 fn verdict(opinions: &[Opinion]) -> (Verdict, Option<usize>) {
     let first = |wanted: &dyn Fn(&Opinion) -> bool| opinions.iter().position(wanted);
     if let Some(deny) = first(&|opinion| opinion.says == Says::Deny) {
@@ -115,7 +117,7 @@ fn verdict(opinions: &[Opinion]) -> (Verdict, Option<usize>) {
     if let Some(allow) = first(&speaks_up) {
         return (Verdict::Allow, Some(allow));
     }
-    // What everybody left to others is a question by default, and a standing answer answers it.
+    // A passthrough that no layer takes up is an ask by default, which a standing answer answers.
     match first(&|opinion| opinion.says == Says::Passthrough) {
         Some(pass) => match first(&|opinion| answers_up_to(opinion).is_some()) {
             Some(answer) => (Verdict::Allow, Some(answer)),
@@ -125,19 +127,19 @@ fn verdict(opinions: &[Opinion]) -> (Verdict, Option<usize>) {
     }
 }
 
-/// The ask that is hardest to answer among those that nothing answered, the first of equals.
+/// The open ask that is hardest to answer; the first wins a tie.
 fn firmest_ask(opinions: &[Opinion]) -> Option<usize> {
     let hardness = |ask: &Opinion| (!ask.needs.is_nobody_special(), firmness(ask));
     let asks = opinions.iter().enumerate().filter(|(_, opinion)| is_open(opinion));
     asks.rev().max_by_key(|(_, ask)| hardness(ask)).map(|(index, _)| index)
 }
 
-/// Whether this is an ask that nothing answered.
+/// Returns true for an ask that no opinion answers.
 pub(crate) fn is_open(opinion: &Opinion) -> bool {
     opinion.says == Says::Ask && opinion.answered_by.is_none()
 }
 
-/// Everybody who has to answer; who may answer for what nobody took up is not special.
+/// Required approvers of the open asks; any one approver for an untaken passthrough.
 fn needs(opinions: &[Opinion]) -> Vec<Needs> {
     let mut needs: Vec<Needs> = Vec::new();
     for ask in opinions.iter().filter(|opinion| is_open(opinion)) {
@@ -151,7 +153,7 @@ fn needs(opinions: &[Opinion]) -> Vec<Needs> {
     needs
 }
 
-/// Under which code a layer denies.
+/// Error code of a deny, by layer.
 fn code(deny: &Opinion) -> Code {
     match deny.layer {
         Layer::Limit => Code::RateLimited,

@@ -1,7 +1,7 @@
-//! What the queue costs a call: 10,000 calls that wait for 1,000 locks, beside as many messages sent
+//! Benchmark of the call queue: 10,000 calls wait for 1,000 locks, compared with as many messages
 //! through a channel in the same run.
 //!
-//! The files are those of the runtime, which shows its queue to nobody.
+//! It includes the runtime's source files, because the runtime does not export its queue.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 #![allow(clippy::indexing_slicing, reason = "there are as many actors as the case says")]
@@ -32,7 +32,7 @@ const CALLS: usize = 10_000;
 const ROUNDS: usize = 15;
 const TARGET: Duration = Duration::from_micros(10);
 
-/// What the calls of a case touch.
+/// Locks that the calls of one case take.
 struct Case {
     name: &'static str,
     lock: fn(usize) -> Option<String>,
@@ -75,14 +75,14 @@ fn main() {
     }
 }
 
-/// The middle of several rounds, for one call.
+/// Median time per call over several rounds.
 fn median(mut round: impl FnMut() -> Duration) -> Duration {
     let mut times: Vec<Duration> = (0..ROUNDS).map(|_| round() / CALLS as u32).collect();
     times.sort_unstable();
     times.get(ROUNDS / 2).copied().unwrap_or_default()
 }
 
-/// All calls are in the queue before the first has its turn; measured is waiting, waking and leaving.
+/// Enqueues every call before the first slot is free, so it measures waiting, waking and leaving.
 async fn through_the_queue(case: &Case) -> Duration {
     let queue = Arc::new(Queue::new(10));
     assert_eq!(queue.max_parallel(), 10);
@@ -99,7 +99,7 @@ async fn through_the_queue(case: &Case) -> Duration {
         tasks.spawn(async move {
             let wanted = SlotRequest { locks: &locks, shared: false, actor, priority: 0 };
             let slot = queue.enter(wanted).await;
-            // Others come meanwhile, as they would while a driver works.
+            // Yields to other tasks, as a working driver does.
             tokio::task::yield_now().await;
             drop(slot);
         });
@@ -108,7 +108,7 @@ async fn through_the_queue(case: &Case) -> Duration {
     began.elapsed()
 }
 
-/// The same tasks, each with a message instead of a turn.
+/// The same tasks, each waiting for a message instead of a slot.
 async fn through_a_channel() -> Duration {
     let (sender, mut receiver) = tokio::sync::mpsc::channel::<usize>(10);
     let began = Instant::now();

@@ -1,4 +1,7 @@
-//! Phase 7, the half that waits: a decision becomes a permit, a refusal, or a question to people.
+//! Approval (phase 7): turns a policy decision into a permit, a refusal or a question to approvers.
+//!
+//! INVARIANT: a permit covers exactly the plan and the input that were authorized; a change to
+//! either is authorized again.
 
 mod question;
 mod settled;
@@ -20,14 +23,15 @@ use crate::runtime::{called_off, later};
 use crate::{CallOptions, NonInteractive, Patience, Prompt, Reply, World};
 use question::PeoplesAnswer;
 
-/// A call that may run, and exactly what of it.
+/// A call with its permit, and exactly the plan that the permit covers.
 pub(crate) struct PermittedCall {
     pub(crate) understood: BoundPlan,
     pub(crate) permit: Permit,
     pub(crate) call_input: PayloadRef,
-    /// What hooks said of it, where the rules allowed it; none where people did.
+    /// Hook opinions behind an allow by policy; `None` where approvers allowed the call.
     pub(crate) heard: Option<Vec<Opinion>>,
-    /// The policies with a budget that let it through by themselves.
+    /// Policies with a budget that allowed the call without an approver; the call counts against
+    /// them.
     pub(crate) let_through: Vec<String>,
 }
 
@@ -76,7 +80,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The rules say yes: what was judged is frozen, and a permit is for exactly that.
+    /// Allow by policy: freezes the authorized input and issues a permit for exactly that plan.
     pub(crate) async fn allowed(
         &mut self,
         understood: BoundPlan,
@@ -103,8 +107,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Puts a decision on record, and tells those who want to know. Whoever says no to a yes is why
-    /// it does not run after all; a no is one whatever they say.
+    /// Records a decision and runs the `PermissionDecision` hooks. A hook's deny overrides an
+    /// allow; a deny stays a deny whatever the hooks say.
     async fn decided(
         &mut self,
         understood: &BoundPlan,
@@ -112,7 +116,7 @@ impl CallPipeline<'_> {
         call_input: Option<PayloadRef>,
         answer: Option<PeoplesAnswer<'_>>,
     ) -> Result<(), Halt> {
-        // What was judged is what people were asked about, whatever they put in its place.
+        // The question is about the input before the approver edited it, so that input is recorded.
         let judged = answer.as_ref().map_or(&understood.plan.input, |answer| answer.asked_about);
         let permission_input = self.keep(judged);
         self.policies = crate::authorize::spoke(&decision);
@@ -123,7 +127,7 @@ impl CallPipeline<'_> {
         let expires_at =
             call_input.is_some().then(|| later(decision.decided_at, self.runtime.options.permit));
         if call_input.is_some() && !self.journal.may_note(Status::Approved) {
-            // A call that is taken up after it had begun was decided before; that stands.
+            // A resumed call that had started keeps its earlier decision.
             return Ok(());
         }
         self.journal.note(Event::PermissionDecided(Box::new(Decided {
@@ -142,7 +146,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A person has to answer: the question is put on record, and waited for.
+    /// Records a question to approvers and waits for the answer.
     pub(crate) async fn ask(
         &mut self,
         call: &Call,
@@ -156,7 +160,8 @@ impl CallPipeline<'_> {
                 self.decided(&understood, decision, None, None).await?;
                 return Err(stop.into());
             }
-            // The question names what was judged by its digest.
+            // The question refers to the authorized input by its digest, so the payload has to
+            // exist.
             self.keep(&understood.plan.input);
             let question = self.question(&understood, decision);
             self.journal.note(Event::PermissionRequested(Box::new(question.clone())));
@@ -166,7 +171,7 @@ impl CallPipeline<'_> {
                 Ending::Cleared(cleared) => return Ok(*cleared),
                 Ending::AskAgain(changed) => understood = *changed,
             }
-            // What would run is not what was asked about: it is judged like a new call.
+            // The plan changed while the question was open, so policy evaluates it like a new call.
             let world = self.world.clone();
             decision = self.judged(&world, &understood, &opinions).await?;
             match decision.verdict {
@@ -177,7 +182,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// What the rules say of the call as it is now.
+    /// Evaluates policy for the current plan.
     pub(crate) async fn judged(
         &self,
         world: &World,
@@ -189,7 +194,7 @@ impl CallPipeline<'_> {
         self.runtime.judge(world, &understood.entry, &plan, targets, opinions).await
     }
 
-    /// Where neither a person is at hand nor the inbox may be used, an ask is an end.
+    /// Refuses an ask that has neither an interactive prompt nor an inbox to go to.
     fn somebody_can_be_asked(
         &self,
         understood: &BoundPlan,
@@ -205,14 +210,14 @@ impl CallPipeline<'_> {
             .help("call it at a terminal, or set `non_interactive = \"ask\"`"))
     }
 
-    /// Whether questions about a tool may be left to the inbox.
+    /// Whether the workspace and the contract let questions about this tool wait in the inbox.
     pub(crate) fn inbox_may_be_used(&self, understood: &BoundPlan) -> bool {
         let extras = &understood.entry.contract.tool.extras;
         self.runtime.options.non_interactive == NonInteractive::Ask
             && extras.non_interactive.as_deref() != Some("deny")
     }
 
-    /// Waits until a question is settled one way or another.
+    /// Waits until the question is approved, rejected, expired or withdrawn.
     pub(crate) async fn answered(
         &mut self,
         call: &Call,
@@ -247,7 +252,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Asks whoever is at hand, until they reply or somebody else does.
+    /// Prompts the approver at the terminal or client until that approver replies or the question
+    /// changes elsewhere.
     async fn prompted(
         &mut self,
         prompt: &dyn Prompt,
@@ -255,7 +261,7 @@ impl CallPipeline<'_> {
         before: &QuestionRecord,
         manner: &CallOptions<'_>,
     ) -> Result<Option<Reply>, Halt> {
-        // Whoever asks so badly that it panics has not been answered: the inbox has to do.
+        // A prompt that panics gives no answer; the question stays in the inbox.
         let Ok(asking) = caught(|| prompt.ask(question)) else { return Ok(None) };
         let mut asking = CatchPanic(asking);
         loop {
@@ -270,7 +276,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A reply of somebody at hand. One that does not count ends nothing: the question stays open.
+    /// Submits the reply of the prompt. An invalid reply is dropped and the question stays open.
     async fn take(&self, question: &Question, reply: Reply) -> Result<(), Stop> {
         match self.runtime.answer(&question.id, reply).await {
             Err(stop) if stop.code == Code::Internal => Err(stop),
@@ -278,7 +284,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A permission that ran out before the call had its turn is asked for anew, whoever gave it.
+    /// Asks again for a permission that expired while the call waited in the queue, no matter
+    /// whether policy or an approver had granted it.
     pub(crate) async fn ask_again(
         &mut self,
         call: &Call,
@@ -304,14 +311,14 @@ impl CallPipeline<'_> {
         self.ask(call, understood, Vec::new(), decision, manner).await
     }
 
-    /// Waits a while for news, or for the caller to lose interest.
+    /// Sleeps for one poll interval (`options.look`), or until shutdown or cancellation.
     async fn wait(&mut self, question: &Question, manner: &CallOptions<'_>) -> Result<(), Halt> {
         let id = self.journal.id().clone();
         let look =
             tokio::time::timeout(self.runtime.options.look, self.runtime.closing.cancelled());
         match self.unless_called_off(manner, look).await {
             None => return Err(self.withdrawn(question).into()),
-            // People may answer while nobody is here.
+            // Approvers may answer while no process waits for the question.
             Some(Ok(())) => return Err(Halt::Pending(Box::new(question.clone()))),
             Some(Err(_)) => {}
         }
@@ -335,15 +342,15 @@ impl CallPipeline<'_> {
     }
 }
 
-/// How a question ended, other than with a refusal.
+/// Outcome of a question that was not refused.
 pub(crate) enum Ending {
-    /// The call may run.
+    /// Approved: the call may run with this permit.
     Cleared(Box<PermittedCall>),
-    /// What would run has changed.
+    /// The plan changed while the question was open, so the approval does not cover it.
     AskAgain(Box<BoundPlan>),
 }
 
-/// A denial as an answer.
+/// The refusal that reports a deny decision, with the deciding layer and rule as its cause.
 fn refusal(decision: &Decision) -> Stop {
     let code = decision.code.unwrap_or(Code::PermissionDenied);
     let settled = decision.settled_by();

@@ -1,4 +1,4 @@
-//! The inbox: questions that are open, and the answers of those who may give them.
+//! Approval inbox: lists open questions, checks and records answers, and revokes standing answers.
 
 use haft_catalog::Sender;
 use haft_ledger::{Blob, Draft, Guard, QuestionFilter, QuestionRecord, Wait};
@@ -14,43 +14,46 @@ use crate::redact::put_back;
 use crate::validate;
 use crate::{RecoveryOutcome, Runtime};
 
-/// What somebody says to a question.
+/// An approver's reply to a question.
 #[derive(Clone, Debug)]
 pub struct Reply {
-    /// Who.
+    /// The approver; the rulebook decides whether this actor may answer.
     pub by: Actor,
-    /// Yes or no.
+    /// `true` approves, `false` rejects.
     pub approves: bool,
-    /// Why; a no needs one.
+    /// Reason of the approver; a rejection without one is refused.
     pub reason: Option<String>,
-    /// An input to use instead.
+    /// Input that replaces the one in question; it is validated, and withheld values are restored.
+    /// Refused for an elicitation form.
     pub edited_input: Option<Value>,
-    /// What is filled into the form of a backend.
+    /// Content of an elicitation form; refused where the question has no form.
     pub content: Option<Value>,
-    /// Whether the yes is to stand for calls like this one.
+    /// Whether the approval becomes a standing answer; refused unless it approves a rememberable
+    /// question.
     pub always: bool,
-    /// By which channel: `terminal`, `inbox`, `console` …
+    /// The channel of the reply: `terminal`, `inbox`, `console` …
     pub channel: String,
 }
 
-/// What came of an answer.
+/// Outcome of an answer.
 #[derive(Debug)]
 pub enum AnswerOutcome {
-    /// Others have to answer too.
+    /// More approvals are needed before the call can go on.
     StillOpen,
-    /// Whoever made the call goes on with it.
+    /// The process that holds the call continues it.
     Passed,
-    /// Nobody was there to go on with it, so it was carried out here.
+    /// No process held the call, so this one took it over and ran it to this envelope.
     CarriedOut(Box<Envelope>),
 }
 
 impl Runtime {
-    /// Questions, oldest first: those of a tenant, open or all.
+    /// Questions that match the filter, oldest first.
     pub async fn questions(&self, filter: &QuestionFilter) -> Result<Vec<QuestionRecord>, Stop> {
         self.store.questions(filter).await.map_err(unrecorded)
     }
 
-    /// Puts an answer on record, if whoever gives it may.
+    /// Records an answer. Fails where the question has expired, the actor may not answer it, or it
+    /// is no longer open.
     pub async fn answer(&self, id: &QuestionId, mut reply: Reply) -> Result<QuestionRecord, Stop> {
         let record = self.question(id, &reply.by).await?;
         let now = self.clock.now();
@@ -77,7 +80,7 @@ impl Runtime {
         Ok(record)
     }
 
-    /// An edited input in which what was withheld from whoever edited it is as it was.
+    /// Restores the withheld values of an edited input from the recorded original.
     pub async fn restored(&self, question: &Question, mut edited: Value) -> Result<Value, Stop> {
         let bound = &question.bound;
         let kept = self.store.payload(&bound.invocation, &bound.call_input).await;
@@ -87,7 +90,7 @@ impl Runtime {
         Ok(edited)
     }
 
-    /// Answers a question, and carries the call out if nobody else is there to do it.
+    /// Answers a question, and runs the call here if no other process holds its lease.
     pub async fn answer_and_run(
         &self,
         id: &QuestionId,
@@ -97,7 +100,7 @@ impl Runtime {
         let wanted = record.question.needs.iter().map(|needs| needs.count).max().unwrap_or(1);
         let agree = record.answers.iter().filter(|answer| answer.approves).count() as u64;
         if agree < wanted && agree == record.answers.len() as u64 {
-            // Too few in any case, so there is nothing to take over yet.
+            // Too few approvals and no rejection, so there is nothing to resume yet.
             return Ok(AnswerOutcome::StillOpen);
         }
         match self.take_over(&record.question.bound.invocation).await? {
@@ -107,7 +110,7 @@ impl Runtime {
         }
     }
 
-    /// Takes a standing answer back.
+    /// Revokes a standing answer; the actor has to be one who may answer.
     pub async fn revoke(&self, id: &QuestionId, by: &Actor) -> Result<(), Stop> {
         if !by.may_answer() {
             return Err(Stop::new(
@@ -126,12 +129,12 @@ impl Runtime {
         })
     }
 
-    /// Answers that stand.
+    /// Standing answers of a tenant.
     pub async fn standing_answers(&self, tenant: &str) -> Result<Vec<StandingAnswer>, Stop> {
         self.store.standing(Some(tenant)).await.map_err(unrecorded)
     }
 
-    /// One question; one of another tenant does not exist.
+    /// Reads one question of the actor's tenant; a question of another tenant is not found.
     async fn question(&self, id: &QuestionId, by: &Actor) -> Result<QuestionRecord, Stop> {
         let filter = QuestionFilter {
             id: Some(id.clone()),
@@ -144,7 +147,8 @@ impl Runtime {
         })
     }
 
-    /// Refuses an answer that lacks something, or asks for too much.
+    /// Validates a reply: a rejection has a reason, `always` is allowed, form content and edited
+    /// input fit.
     fn complete(&self, question: &Question, reply: &mut Reply) -> Result<(), Stop> {
         let reasoned = reply.reason.as_deref().is_some_and(|reason| !reason.trim().is_empty());
         if !reply.approves && !reasoned {
@@ -171,7 +175,8 @@ impl Runtime {
         let edited = match edited {
             None => None,
             Some(bytes) => {
-                // What runs is the input with its defaults, so that is what the yes is for.
+                // The input runs with its defaults, so the approval is bound to the digest with
+                // defaults.
                 let value = serde_json::from_slice(&bytes).unwrap_or_default();
                 let world = self.world();
                 let entry = world.snapshot.select(&tool, utc_day(at))?;
@@ -228,7 +233,8 @@ impl Runtime {
     }
 }
 
-/// A form is filled in and never edited; every other question has no fields.
+/// Checks form content against the question: a form takes content and no edit, other questions take
+/// no content.
 fn fitting(question: &Question, reply: &mut Reply) -> Result<(), Stop> {
     let unfit = |words: &str, help: &str| Err(Stop::new(Code::InputValue, words).help(help));
     match &question.form {
@@ -247,7 +253,7 @@ fn fitting(question: &Question, reply: &mut Reply) -> Result<(), Stop> {
     }
 }
 
-/// `id@1.2.3` as `id@1`, and its major.
+/// `id@1.2.3` as `id@1`, and its major version; a tool without a version counts as major 0.
 pub(crate) fn tool_and_major(tool: &str) -> (String, String) {
     let (id, version) = tool.rsplit_once('@').unwrap_or((tool, "0"));
     let major = version.split('.').next().unwrap_or("0");

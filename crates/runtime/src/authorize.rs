@@ -1,4 +1,4 @@
-//! Phase 7, the pure half: fetching what judges need to know, and asking them.
+//! Authorization (phase 7): gathers usage, targets and standing answers, then evaluates policy.
 
 use haft_catalog::{CatalogEntry, Explanation, Outlook, Viewer};
 use haft_model::{
@@ -14,19 +14,19 @@ use crate::redact::Redactor;
 use crate::validate;
 use crate::{Runtime, World};
 
-/// What would become of a call.
+/// Dry run of a call: its route, its input and the decision that it would get.
 pub struct Why {
-    /// The contract, the input and the route.
+    /// The contract, the validated input and the route.
     pub explained: Explanation,
-    /// The decision, where the call gets that far.
+    /// The policy decision; `None` where the input or the route fails first.
     pub decision: Option<Decision>,
-    /// What would stop the call between its route and its decision, such as a driver that cannot run
-    /// here, or a limit without room.
+    /// What would stop the call between its route and its decision, such as a driver that cannot
+    /// run here or an exhausted quota.
     pub unready: Option<Stop>,
 }
 
 impl Why {
-    /// For machines.
+    /// The dry run as JSON, for `haft why --json` and the REST API.
     pub fn told(&self) -> Value {
         let explained = &self.explained;
         let contract = &explained.entry.contract;
@@ -70,7 +70,7 @@ impl Why {
     }
 }
 
-/// A decision for machines, with what people read first.
+/// A decision as JSON, with its reason as a field of its own.
 fn judged(decision: &Decision) -> Value {
     let mut value = json!(decision);
     if let Some(fields) = value.as_object_mut() {
@@ -80,8 +80,8 @@ fn judged(decision: &Decision) -> Value {
 }
 
 impl Runtime {
-    /// What would become of a call, with every reason and without what is sensitive in its input.
-    /// Nothing is written and no hook is heard.
+    /// Dry run of a call, with every opinion and a redacted input. It writes nothing to the ledger
+    /// and runs no hook.
     pub async fn why(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let given = input.clone();
         let why = self.foreseen(call, input).await?;
@@ -99,7 +99,7 @@ impl Runtime {
             states: world.states(&entry, &call.actor, now).await,
             avoid: self.resting(&world, call, &entry, &input.clone().unwrap_or_default(), now),
         };
-        // A preview is made for a person, who does not notice a change of threads.
+        // A person reads a dry run, so a change of threads costs nothing that they notice.
         let today = utc_day(now);
         let explained = validate::beside(|| world.snapshot.explain(call, input, today, &outlook))?;
         let input = match &explained.input {
@@ -110,7 +110,7 @@ impl Runtime {
         let bind = |outlook| validate::bind(&world.snapshot, &entry, call, input.clone(), outlook);
         let plan = match bind(&outlook) {
             Ok((plan, _)) => plan,
-            // Whether a driver is ready is another question than whether it may.
+            // Readiness of a driver is a separate question from permission.
             Err(stop) => match bind(&Outlook::default()) {
                 Ok((plan, _)) => {
                     let none = &Targets::default();
@@ -130,7 +130,7 @@ impl Runtime {
         Ok(Why { explained, decision: Some(decision), unready })
     }
 
-    /// What becomes of a call about which everybody was heard.
+    /// Evaluates policy for a plan, given the hooks' opinions.
     pub(crate) async fn judge(
         &self,
         world: &World,
@@ -151,21 +151,21 @@ impl Runtime {
         if decision.verdict != Verdict::Ask {
             return Ok(decision);
         }
-        // Only an ask can be answered by what stands, so only an ask pays for looking.
+        // Only an ask can be resolved by a standing answer, so only an ask pays for the lookup.
         match self.standing(&plan.actor).await? {
             standing if standing.is_empty() => Ok(decision),
             standing => Ok(weigh(&standing)),
         }
     }
 
-    /// Answers that stand for this caller.
+    /// Standing answers for this actor.
     async fn standing(&self, actor: &Actor) -> Result<Vec<StandingAnswer>, Stop> {
         let all = self.store.standing(Some(&actor.tenant)).await.map_err(unrecorded)?;
         Ok(all.into_iter().filter(|answer| answer.actor == actor.id).collect())
     }
 }
 
-/// What holds a call while it runs. Nothing where no rule compares what the call may meet.
+/// The target guard of a running call; empty where no rule compares targets.
 pub(crate) fn guard(world: &World, understood: &BoundPlan, now: Timestamp) -> TargetGuard {
     let plan = &understood.plan;
     if world.rulebook.target_kinds(plan.tool.id.as_str()).is_empty() {
@@ -178,7 +178,7 @@ pub(crate) fn guard(world: &World, understood: &BoundPlan, now: Timestamp) -> Ta
     TargetGuard::of(&world.rulebook, &matter, now)
 }
 
-/// A call about which nobody was heard yet.
+/// The policy input of a plan, without opinions and standing answers.
 fn matter<'m>(
     entry: &'m CatalogEntry,
     plan: &'m Plan,
@@ -202,13 +202,13 @@ fn matter<'m>(
     }
 }
 
-/// What a call by its driver costs in kind.
+/// The cost class of the chosen driver's binding.
 fn cost(entry: &CatalogEntry, plan: &Plan) -> CostClass {
     let chosen = entry.bindings.iter().find(|binding| binding.driver.id == plan.route.driver);
     chosen.map(|binding| binding.cost_class).unwrap_or_default()
 }
 
-/// The policies, grants and rules that had a say, by their names.
+/// Names of the policies, grants and rules that gave an opinion.
 pub(crate) fn spoke(decision: &Decision) -> Vec<String> {
     let governs = |opinion: &&Opinion| match opinion.layer {
         Layer::Grant

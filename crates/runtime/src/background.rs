@@ -1,4 +1,4 @@
-//! Calls that go on in the background: their callers are let go, and come back for the answer.
+//! Background calls: release a caller that polls for the result while the call runs on.
 
 use haft_catalog::CatalogEntry;
 use haft_model::{Code, EffectState, Stop};
@@ -8,12 +8,12 @@ use crate::catch_panic::caught;
 use crate::pipeline::CallPipeline;
 use crate::{Background, CallOptions};
 
-/// Whether a contract says that its calls take long.
+/// Whether the contract marks its calls as long-running.
 pub(crate) fn takes_long(entry: &CatalogEntry) -> bool {
     entry.contract.tool.extras.background.is_some()
 }
 
-/// Refuses a caller who cannot come back for the answer, where the contract wants one who can.
+/// Refuses a caller without task support where the contract requires background calls.
 pub(crate) fn is_for(entry: &CatalogEntry, manner: &CallOptions<'_>) -> Result<(), Stop> {
     let required = entry.contract.tool.extras.background.as_deref() == Some("required");
     if !required || manner.background != Background::Unknown {
@@ -28,8 +28,8 @@ pub(crate) fn is_for(entry: &CatalogEntry, manner: &CallOptions<'_>) -> Result<(
 }
 
 impl CallPipeline<'_> {
-    /// Lets a caller go who comes back for the answer. The call is on record before they hear of it, so
-    /// that every process can tell them of it.
+    /// Releases a caller that polls for the result, with a pending envelope. The call is on record
+    /// first, so that any process can answer the poll.
     pub(crate) async fn let_go(&mut self, manner: &CallOptions<'_>, effect: EffectState) {
         let Some(leave) = manner.leave.as_ref().filter(|_| !self.left) else { return };
         if manner.background != Background::Leave {

@@ -1,4 +1,7 @@
-//! Several calls at once: side by side where that is safe, answered in the order of the request.
+//! Batch execution: runs concurrency-safe calls in parallel and yields results in the batch's
+//! order.
+//!
+//! INVARIANT: a valid batch yields exactly one envelope for each call.
 
 mod course;
 mod crew;
@@ -29,39 +32,40 @@ use planned::Plan;
 pub use released::{BatchNews, ResultStream};
 pub(crate) use seat::{DeferredModifiers, Seat, Turns};
 
-/// Several calls that were asked for together.
+/// Calls that one request submits together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The calls, in the order of the request.
+    /// The calls, in request order.
     pub calls: Vec<BatchCall>,
-    /// How results are ordered.
+    /// Ordering of results, and whether calls run serially.
     pub ordering: BatchOrdering,
-    /// What is handed over at once; unsaid, progress is, and results are where no order is kept.
+    /// When progress and results are yielded; `None` takes the default of `ordering`.
     pub yields: Option<YieldPolicy>,
-    /// What the caller's wish to stop does to calls that run.
+    /// What the caller's cancellation does to calls that run.
     pub interrupt: InterruptBehavior,
-    /// What a failure does to the others; unsaid, nothing where all are reads, and otherwise those
-    /// that depend on it are not made.
+    /// What a failure does to the other calls; `None` ignores it where all calls are reads, and
+    /// cancels the dependent calls otherwise.
     pub on_failure: Option<OnFailure>,
-    /// What becomes of context modifiers.
+    /// Whether context modifiers apply at once, at the end of the batch, or never.
     pub context: ContextPolicy,
 }
 
 /// One call of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchCall {
-    /// The call.
+    /// The call itself.
     pub call: Call,
-    /// What the others of the batch know it by.
+    /// Id that other calls of the batch use in `depends_on`; unique within the batch.
     pub id: Option<String>,
-    /// Ids or indexes of calls that have to end before this one begins.
+    /// Ids or indexes (from 0) of calls that have to end before this one begins.
     pub depends_on: Vec<String>,
-    /// Which of an actor's calls has a scarce place first; higher is sooner.
+    /// Priority among the actor's queued calls; the higher one gets a free slot first.
     pub priority: i32,
 }
 
 impl Batch {
-    /// A batch with the usual settings.
+    /// A batch with default policies: ordered results, and calls that finish when the caller
+    /// interrupts.
     pub fn new(calls: impl IntoIterator<Item = impl Into<BatchCall>>) -> Batch {
         Batch {
             calls: calls.into_iter().map(Into::into).collect(),
@@ -81,8 +85,8 @@ impl From<Call> for BatchCall {
 }
 
 impl Runtime {
-    /// Takes several calls through the rooms. As many results come out as calls went in, unless the
-    /// batch itself makes no sense, which is found before anything begins.
+    /// Runs a batch. The stream yields as many results as there are calls; an invalid batch is
+    /// refused before any call begins.
     pub fn batch<'r>(
         &'r self,
         batch: Batch,
@@ -114,8 +118,8 @@ impl Runtime {
         Ok(ResultStream::new(handle, crew, policy, manner.cancel, fact))
     }
 
-    /// The same, with every result in the order of the request. Context modifiers that wait for the
-    /// end of the batch are not among them: whoever wants those takes them from [`Released`].
+    /// Runs a batch and collects every result in request order. Deferred context modifiers are not
+    /// among them: take those from [`ResultStream::context_modifiers`].
     pub async fn batch_all(
         &self,
         batch: Batch,

@@ -1,4 +1,4 @@
-//! How a caller waits: for people, and for the end.
+//! Call options: how a caller waits for approval, background work, cancellation and delivery.
 
 use std::sync::Arc;
 
@@ -7,35 +7,37 @@ use haft_model::{Envelope, Question, Tier};
 
 use crate::Reply;
 
-/// How one call is made, beyond what it says.
+/// Options of one call, beyond its tool and input.
 #[derive(Clone, Default)]
 pub struct CallOptions<'m> {
-    /// What happens while a question is open.
+    /// Whether the caller waits while a question is open.
     pub patience: Patience,
-    /// Somebody who can be asked right here, beside the inbox.
+    /// An approver who can be prompted directly, beside the inbox.
     pub prompt: Option<&'m dyn Prompt>,
-    /// Hears of a question that is left to the inbox.
+    /// Called with a question that is left to the inbox.
     pub tell: Option<&'m (dyn Fn(&Question) + Send + Sync)>,
-    /// How a caller who does not wait is told that the call goes on without them: their process has to
-    /// live on, since a driver is under way. None where it does not; nobody is asked in the middle of
-    /// a call then.
+    /// Releases a caller that does not wait, with a pending envelope; the process has to live on,
+    /// since a driver runs. `None` where it cannot: then people fill in forms during the call only
+    /// if the caller waits.
     pub leave: Option<Leave>,
-    /// What becomes of the caller of a call that takes long. Whoever goes on is told by `leave`.
+    /// Whether the caller of a long-running call waits; a caller that leaves is released by
+    /// `leave`.
     pub background: Background,
-    /// Whoever called, where drivers can turn to them while they run.
+    /// The client's channel for elicitation, progress and remarks of a running driver.
     pub caller: Option<Arc<dyn Caller>>,
-    /// Fires when the caller wants the call called off.
+    /// Cancellation by the caller.
     pub cancel: Cancel,
-    /// When the caller is taken to have the answer.
+    /// When the result counts as delivered.
     pub receipt: Receipt,
-    /// The turn, task or session that it is made in: `session:s-1`. Where none is named, what its
-    /// actor loaded is loaded.
+    /// The turn, task or session of the call, such as `session:s-1`. `None` uses the tools that the
+    /// actor loaded.
     pub surface: Option<String>,
-    /// The most that the tool may do.
+    /// The highest tier that the call may use; a tool of a higher tier is refused. `None` sets no
+    /// limit.
     pub tier: Option<Tier>,
 }
 
-/// Hands a pending envelope to a caller while the call goes on.
+/// Hands a pending envelope to the caller while the call continues.
 pub type Leave = Arc<dyn Fn(Envelope) + Send + Sync>;
 
 /// What a caller does while a question is open.
@@ -48,33 +50,34 @@ pub enum Patience {
     Leave,
 }
 
-/// What becomes of the caller of a call that takes long.
+/// What the caller of a long-running call does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Background {
-    /// It waits for the end.
+    /// It waits for the result.
     #[default]
     Wait,
-    /// It goes on, and comes back for the answer.
+    /// It leaves, and polls for the result.
     Leave,
-    /// It waits as well and has no other choice: contracts that want a caller who comes back are not
-    /// for it.
+    /// It waits, and cannot poll: contracts that require background calls refuse it.
     Unknown,
 }
 
-/// When a caller is taken to have the answer. An equal call before that is the same one sent again.
+/// When a result counts as delivered. An equal call before that is a repeat of the same intent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Receipt {
-    /// When it is given the envelope.
+    /// When the runtime returns the envelope.
     #[default]
     Given,
-    /// When it says so with [`crate::Runtime::handed_over`].
+    /// When the caller acknowledges it with [`crate::Runtime::handed_over`].
     Acknowledged,
 }
 
-/// Somebody at hand who can be asked: a person at a terminal, a form in a client.
+/// An interactive approver: a person at a terminal, or a form in a client.
 pub trait Prompt: Send + Sync {
-    /// Asks; no reply means that the inbox has to do, or that the answer is on record already.
+    /// Asks the approver; `None` leaves the question to the inbox, or says that the answer is on
+    /// record already.
     ///
-    /// The future is dropped when somebody else answers first or the call is called off.
+    /// The future is dropped when the question is answered elsewhere first or the call is
+    /// cancelled.
     fn ask<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Option<Reply>>;
 }

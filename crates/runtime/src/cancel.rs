@@ -9,17 +9,18 @@ use crate::people::may_change;
 use crate::recorder::unrecorded;
 use crate::{Reader, Runtime};
 
-/// What is known right after somebody asked for a call to be called off.
+/// Outcome of a cancellation request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelAnswer {
-    /// It runs or waits in this or another process, which was told.
+    /// The call runs or waits in this or another process, which sees the request.
     Told,
-    /// Nobody ran it; it is over now.
+    /// No process held the call; it is cancelled now.
     Over,
 }
 
 impl Runtime {
-    /// Asks for a call to be called off. The wish is put on record first.
+    /// Requests cancellation of a call and records the request first. Only the call's actor or a
+    /// person of its tenant may do it, and no auditor; a call that has ended is a conflict.
     pub async fn cancel(&self, id: &InvocationId, by: &Actor) -> Result<CancelAnswer, Stop> {
         let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
         let runs = self.store.runs(&filter).await.map_err(unrecorded)?;
@@ -57,7 +58,7 @@ impl Runtime {
             ..Draft::default()
         };
         self.store.append(draft, Wait::Disk).await.map_err(|fault| match fault {
-            // It ended between the look and the wish, which is no fault of the store.
+            // The call ended between the read and the append, which is no fault of the store.
             haft_ledger::Error::Forbidden(_) => {
                 Stop::new(Code::Conflict, format!("`{id}` has ended already"))
             }
@@ -76,11 +77,11 @@ impl Runtime {
         }
     }
 
-    /// Whether somebody asked for a call to be called off.
+    /// Whether the ledger holds a cancellation request for the call.
     pub(crate) async fn cancel_requested(&self, id: &InvocationId) -> Result<bool, Stop> {
         let entries = self.store.story(id).await.map_err(unrecorded)?;
         for entry in &entries {
-            // A cheap look first: most entries are something else, and some only speak of it.
+            // A text search comes first: most entries are other events, and some only mention it.
             if entry.line.contains("haft.cancel.requested")
                 && Reader::facts(entry)?
                     .iter()

@@ -1,4 +1,5 @@
-//! Running what others wrote, so that its panics stay its own: a call must end in an envelope.
+//! Panic isolation of drivers, hooks and prompts: a panic becomes an error, and the call still ends
+//! in an envelope.
 
 use std::any::Any;
 use std::future::Future;
@@ -6,14 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Work that may panic; a panic is its answer, in words.
+/// A future that resolves to an error with the panic's message.
 pub(crate) struct CatchPanic<F>(pub(crate) F);
 
 impl<F: Future + Unpin> Future for CatchPanic<F> {
     type Output = Result<F::Output, String>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // Work that panicked is never polled again, so nothing half done is looked at.
+        // A future that panicked is never polled again, so its broken state is never observed.
         let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(context)));
         match polled {
             Ok(Poll::Pending) => Poll::Pending,
@@ -23,7 +24,7 @@ impl<F: Future + Unpin> Future for CatchPanic<F> {
     }
 }
 
-/// The same for work that does not wait.
+/// Calls a closure and turns its panic into an error with the panic's message.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| words(payload.as_ref()))
 }

@@ -1,10 +1,10 @@
 //! Circuit breaker per driver, tool and host: opens after `failures` failures in a row, half-open
 //! after `pause` with one call.
 //!
-//! Each tool of a driver has its own, and each host that callers choose. Only failures of the backend
-//! count: that it does not answer, or not in time. What the caller got wrong and what was refused
-//! during a backoff count neither for nor against it. A call that insists on its driver gets it all the
-//! same, since it would rather fail than go elsewhere.
+//! Each tool of a driver has its own circuit, and so has each host that a caller's input chooses.
+//! Only failures of the backend count: no answer, or none in time. Mistakes of the caller and
+//! refusals during a backoff count neither as failure nor as success. A call that pins its driver
+//! bypasses an open circuit, since it would rather fail than be routed elsewhere.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,15 +18,15 @@ use serde_json::Value;
 use crate::runtime::later;
 use crate::{Runtime, World};
 
-/// How many circuits are remembered. Callers choose hosts, so that there could be any number.
+/// Most circuits that are tracked. Callers choose hosts, so their number is unbounded otherwise.
 const MOST: usize = 4096;
 
-/// When a driver is left alone, and for how long.
+/// When a circuit opens, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerOptions {
-    /// After how many failures in a row; never after none.
+    /// Consecutive failures after which the circuit opens; 0 disables the circuit breaker.
     pub failures: u32,
-    /// For how long.
+    /// Time from opening until the circuit is half-open.
     pub pause: Duration,
 }
 
@@ -36,40 +36,40 @@ impl Default for BreakerOptions {
     }
 }
 
-/// The circuits that failed, and did not work since.
+/// Circuits that failed and have not succeeded since.
 pub(crate) struct CircuitBreakers {
     rest: BreakerOptions,
     failed: Mutex<HashMap<Circuit, FailureCount>>,
 }
 
-/// A circuit that failed, and did not work since.
+/// Failures of one circuit since its last success.
 #[derive(Clone, Copy, Debug)]
 struct FailureCount {
     times: u32,
     last: Timestamp,
-    /// Until when it is left alone, where it failed often enough.
+    /// When the circuit becomes half-open; `None` while it is closed.
     until: Option<Timestamp>,
-    /// Whether a call tries it.
+    /// Whether the trial call of the half-open circuit runs.
     tried: bool,
 }
 
-/// One attempt. It counts only if its outcome is told.
+/// One attempt through a circuit. It counts only if [`Trial::ended`] is called.
 pub(crate) struct Trial<'r> {
     rests: &'r CircuitBreakers,
-    /// The circuit whose other calls wait for how this one ends.
+    /// The half-open circuit that this attempt probes.
     alone: Option<Circuit>,
 }
 
-/// What an outcome says of a circuit.
+/// Evidence of an outcome about a circuit.
 enum Evidence {
     Works,
     Fails,
-    /// It says nothing.
+    /// Neither success nor failure.
     Silent,
 }
 
 impl Runtime {
-    /// The drivers of a contract that are left alone, unless the call insists on one.
+    /// Drivers with an open circuit, which routing avoids; empty for a call that pins its driver.
     pub(crate) fn resting(
         &self,
         world: &World,
@@ -99,24 +99,25 @@ impl CircuitBreakers {
         CircuitBreakers { rest, failed: Mutex::default() }
     }
 
-    /// Whether nothing failed lately, so that no circuit has to be looked for.
+    /// Whether no circuit has failures, so that the lookup can be skipped.
     pub(crate) fn is_idle(&self) -> bool {
         self.failed().is_empty()
     }
 
-    /// Why a circuit is left alone now.
+    /// Why the circuit refuses calls now; `None` while calls may pass.
     fn reason(&self, circuit: &Circuit, now: Timestamp) -> Option<String> {
         self.failed().get(circuit)?.reason(now)
     }
 
-    /// The circuits that are left alone now.
+    /// Circuits that are open now, or half-open with a trial under way.
     pub(crate) fn open(&self, now: Timestamp) -> Vec<Circuit> {
         let failed = self.failed();
         let open = failed.iter().filter(|(_, failed)| failed.reason(now).is_some());
         open.map(|(circuit, _)| circuit.clone()).collect()
     }
 
-    /// Begins an attempt. Of those that find out whether a circuit works again there is one at a time.
+    /// Begins an attempt. A half-open circuit admits one trial call at a time and refuses others
+    /// with a backoff.
     pub(crate) fn begin(
         &self,
         circuit: impl FnOnce() -> Circuit,
@@ -148,8 +149,8 @@ impl CircuitBreakers {
         Ok(Trial { rests: self, alone })
     }
 
-    /// The backend of a driver was seen to answer: its rests are over, and one call tries each.
-    /// Whether there was a rest.
+    /// Makes the driver's open circuits half-open early, after its backend was seen to answer.
+    /// Returns whether one was open.
     pub(crate) fn seen_well(&self, driver: &DriverId, now: Timestamp) -> bool {
         let mut all = self.failed();
         let own = all.iter_mut().filter(|(circuit, _)| circuit.driver == *driver);
@@ -178,7 +179,8 @@ impl FailureCount {
 }
 
 impl Trial<'_> {
-    /// Tells how the attempt ended. Gives the rest that begins with it, or none where one is over.
+    /// Reports the outcome of the attempt. Returns the circuit if it opened (`Some`) or closed
+    /// (`None`).
     pub(crate) fn ended(
         self,
         outcome: &Result<Output, Failure>,
@@ -206,7 +208,8 @@ impl Trial<'_> {
         let fresh = FailureCount { times: 0, last: now, until: None, tried: false };
         let failed = all.entry(circuit.clone()).or_insert(fresh);
         if failed.until.is_some_and(|until| now < until) {
-            // It rests already: what insisted on it, or began before, does not make that longer.
+            // The circuit is open already: a pinned call, or one that began before, does not extend
+            // it.
             return None;
         }
         (failed.times, failed.last) = (failed.times.saturating_add(1), now);
@@ -230,15 +233,15 @@ impl Drop for Trial<'_> {
     }
 }
 
-/// Forgets the circuit that failed longest ago; one that is tried is not forgotten before it ends.
+/// Evicts the circuit that failed longest ago; a circuit with a trial under way stays.
 fn make_room(all: &mut HashMap<Circuit, FailureCount>) {
     let idle = all.iter().filter(|(_, failed)| !failed.tried);
     let oldest = idle.min_by_key(|(_, failed)| failed.last).map(|(circuit, _)| circuit.clone());
     oldest.and_then(|circuit| all.remove(&circuit));
 }
 
-/// What an outcome says of the backend. A failure without its answer, such as a refusal of the input
-/// or a call that was called off, says nothing.
+/// Classifies an outcome. A failure without an answer of the backend, such as refused input or a
+/// cancelled call, is no evidence.
 fn evidence(outcome: &Result<Output, Failure>) -> Evidence {
     let failure = match outcome {
         Ok(_) => return Evidence::Works,

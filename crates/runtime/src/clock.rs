@@ -1,20 +1,20 @@
-//! Time, as an argument: the wiring hands in the real one, tests one that they move themselves.
+//! Clock: production uses the wall clock, tests use a stopped clock that they set.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use haft_model::{BootTime, DualTime, Timestamp};
+use haft_model::{BootTime, Digest, DualTime, Timestamp};
 
-/// Tells the time.
+/// Source of time.
 pub trait Clock: Send + Sync {
-    /// The moment it is.
+    /// The current wall-clock time.
     fn now(&self) -> Timestamp;
 
-    /// The same by both clocks of the machine. What decides who may act goes by this: it counts
-    /// suspension, and nothing sets it.
+    /// The current time by the wall clock and the boot clock. Leases and submission deadlines use
+    /// it: the boot clock counts suspension and cannot be set.
     fn time(&self) -> DualTime;
 }
 
-/// The clock on the wall.
+/// The clock of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WallClock;
 
@@ -28,9 +28,9 @@ impl Clock for WallClock {
     }
 }
 
-/// The time since the machine booted, sleep included; none where no boot can be told from another.
+/// Time since boot, suspension included; `None` where the boot id is unreadable.
 fn since_boot() -> Option<BootTime> {
-    static BOOT: OnceLock<Option<String>> = OnceLock::new();
+    static BOOT: OnceLock<Option<Arc<str>>> = OnceLock::new();
     let id = BOOT.get_or_init(boot).clone()?;
     let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let seconds = u64::try_from(since.tv_sec).ok()?;
@@ -38,25 +38,27 @@ fn since_boot() -> Option<BootTime> {
     Some(BootTime { id, micros: seconds.checked_mul(1_000_000)?.checked_add(micros)? })
 }
 
-/// What tells this boot from all others. A time namespace has a clock of its own, and so a name.
-fn boot() -> Option<String> {
+/// Id of this boot, short because every write records it. A time namespace has a clock of its own, so
+/// the id covers it.
+fn boot() -> Option<Arc<str>> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let space = std::fs::read_link("/proc/self/ns/time").ok();
-    let space = space.map(|space| format!("/{}", space.display())).unwrap_or_default();
-    Some(format!("{}{space}", id.trim()))
+    let space = space.map(|space| space.display().to_string()).unwrap_or_default();
+    let half = Digest::of_parts(&[id.trim().as_bytes(), space.as_bytes()]).half()?;
+    Some(format!("{:016x}", half >> 64).into())
 }
 
-/// A clock that stands still until somebody moves it.
+/// A clock that stands still until a test sets it.
 #[derive(Debug)]
 pub struct StoppedClock(Mutex<Timestamp>);
 
 impl StoppedClock {
-    /// A clock that shows one moment.
+    /// A clock that shows `moment`.
     pub fn at(moment: Timestamp) -> StoppedClock {
         StoppedClock(Mutex::new(moment))
     }
 
-    /// Moves it to another moment.
+    /// Sets the clock to `moment`.
     pub fn set(&self, moment: Timestamp) {
         *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = moment;
     }
@@ -67,10 +69,10 @@ impl Clock for StoppedClock {
         *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Whoever moves it moves the time since boot with it.
+    /// The boot clock moves with the wall clock.
     fn time(&self) -> DualTime {
         let at = self.now();
         let micros = u64::try_from(at.as_microsecond()).unwrap_or(0);
-        DualTime { at, boot: Some(BootTime { id: "stopped".to_owned(), micros }) }
+        DualTime { at, boot: Some(BootTime { id: "stopped".into(), micros }) }
     }
 }

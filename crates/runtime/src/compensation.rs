@@ -1,4 +1,6 @@
-//! Undoing a call by another: at most one at a time, and never without being judged itself.
+//! Compensation: undoes a call by another call that is authorized and recorded like any other.
+//!
+//! INVARIANT: at most one compensation of a call is under way.
 
 mod ended;
 mod input;
@@ -16,17 +18,17 @@ use crate::people::may_change;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::{CallOptions, Runtime, World};
 
-/// What a walk that undoes another call knows of that.
+/// The call that a compensation undoes.
 pub(crate) struct CompensatedCall {
-    /// The call that is undone.
+    /// Invocation id of the call to undo.
     original: InvocationId,
-    /// Who undoes it.
+    /// The actor of the compensation.
     actor: Arc<Actor>,
-    /// What the contract of the original asks for beside that of the tool that undoes.
+    /// Approval that the original's contract requires, on top of the compensating tool's own.
     floor: Approval,
 }
 
-/// How a call of this contract is undone.
+/// Compensating tool, input template and approval floor of a contract.
 struct CompensationPlan {
     tool: String,
     input: serde_json::Value,
@@ -34,8 +36,8 @@ struct CompensationPlan {
 }
 
 impl Runtime {
-    /// Undoes a call by another, which goes through every room. Where it cannot even begin, nothing
-    /// is put on record.
+    /// Compensates a call by another call that goes through every phase. Records nothing if the
+    /// compensation cannot begin.
     pub async fn compensate(
         &self,
         id: &InvocationId,
@@ -46,13 +48,13 @@ impl Runtime {
         Ok(self.call(call, manner).await)
     }
 
-    /// The call that would undo another, as `compensate` makes it.
+    /// The compensating call, as [`Runtime::compensate`] makes it.
     pub async fn compensation(&self, id: &InvocationId, actor: &Actor) -> Result<Call, Stop> {
         let story = self.caught_up(id, actor).await?;
         self.undoing_call(&self.world(), &story, actor).await.map(|(call, _)| call)
     }
 
-    /// The call that undoes another, and the least that it asks of people.
+    /// The compensating call and its approval floor.
     async fn undoing_call(
         &self,
         world: &World,
@@ -68,7 +70,7 @@ impl Runtime {
         Ok((call, way.floor))
     }
 
-    /// Refuses what was undone, is being undone, or has nothing to undo.
+    /// Refuses a call that is compensated, is being compensated, or has no effect to undo.
     async fn can_be_undone(&self, story: &Story) -> Result<(), Stop> {
         let id = &story.invocation_id;
         let refused = |words: String| Err(Stop::new(Code::Conflict, words));
@@ -92,7 +94,7 @@ impl Runtime {
         }
     }
 
-    /// What may have been undone is not undone again.
+    /// Refuses another compensation while the effect of the last one is unknown.
     async fn known_to_have_failed(&self, story: &Story) -> Result<(), Stop> {
         let Some(last) = story.undoings.last() else { return Ok(()) };
         let tenant = story.actor.as_ref().map(|actor| actor.tenant.to_string()).unwrap_or_default();
@@ -105,7 +107,8 @@ impl Runtime {
             .help(format!("find out, and tell with `haft settle {by}`")))
     }
 
-    /// What the contract says about undoing, as it is today.
+    /// Compensation of the call by today's contract; fails where it states none or its window is
+    /// over.
     fn way(&self, world: &World, story: &Story) -> Result<CompensationPlan, Stop> {
         let tool = &story.tool_id;
         let unable = |words: String| Stop::new(Code::Conflict, words);
@@ -119,7 +122,7 @@ impl Runtime {
         Ok(CompensationPlan { tool: way.tool.clone(), input: way.input.clone(), floor })
     }
 
-    /// Refuses what could be undone only until a moment that is over.
+    /// Refuses a compensation after the window, counted from the end of the call.
     fn in_time(&self, window: Option<Span>, story: &Story) -> Result<(), Stop> {
         let until = story.ended_at.zip(window).and_then(|(end, window)| after(end, window));
         match until.filter(|until| self.clock.now() > *until) {
@@ -131,7 +134,7 @@ impl Runtime {
         }
     }
 
-    /// What a walk that is taken up again undoes; none where it never got so far.
+    /// The compensated call of a resumed compensation; `None` where it had not acquired the right.
     fn undoing_again(
         &self,
         world: &World,
@@ -142,8 +145,7 @@ impl Runtime {
         if story.open_undoing() != Some(own) {
             return None;
         }
-        // A contract that does not say any more how it is undone has lost its own say, so a person
-        // has one.
+        // The contract no longer states a compensation, so a person has to approve.
         let strictest = Approval { class: ApprovalClass::Always, ..Approval::default() };
         let floor = self.way(world, story).map_or(strictest, |way| way.floor);
         let actor = Arc::new(actor.clone());
@@ -152,8 +154,8 @@ impl Runtime {
 }
 
 impl CallPipeline<'_> {
-    /// Takes the right to undo another call. From here on nobody else has it until this call is over,
-    /// so this call has to be on record first: somebody will find it even if the process dies.
+    /// Acquires the exclusive right to compensate a call. This call is recorded first, so that
+    /// recovery finds it even if the process dies.
     pub(crate) async fn begin_undoing(&mut self, call: &Call) -> Result<(), Halt> {
         let Some(original) = &call.compensates else { return Ok(()) };
         let runtime = self.runtime;
@@ -177,7 +179,7 @@ impl CallPipeline<'_> {
         Ok(())
     }
 
-    /// Goes on undoing where the process before this one ended, if it had got so far.
+    /// Restores the compensation of a resumed call, if it had acquired the right.
     pub(crate) async fn undo_on(
         &mut self,
         actor: &Actor,
@@ -190,12 +192,11 @@ impl CallPipeline<'_> {
         Ok(())
     }
 
-    /// Refuses to undo what could be undone when this call began and cannot any more, since it waited
-    /// for people or for another process.
+    /// Refuses a compensation whose window closed while it waited for approval or recovery.
     pub(crate) async fn still_in_time(&self) -> Result<(), Stop> {
         let Some(undoing) = &self.undoing else { return Ok(()) };
         let story = self.runtime.told(&undoing.original, &undoing.actor.tenant).await?;
-        // A contract that is gone, or does not say any more how it is undone, names no time.
+        // A contract that is gone, or states no compensation any more, has no window.
         let entry = self.world.snapshot.find(&story.tool_id);
         match entry.and_then(|entry| entry.contract.tool.extras.compensation.as_ref()) {
             Some(way) => self.runtime.in_time(way.window, &story),
@@ -203,15 +204,16 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// What was sensitive in the call that is undone is so here too, whatever the contract of the
-    /// tool that undoes says.
+    /// Redacts the original's sensitive values here too, whatever the compensating tool's contract
+    /// says.
     async fn keep_secrets_of(&mut self, story: &Story) {
         if let Some((places, input)) = self.runtime.secrets_of(&self.world, story).await {
             self.redactor.learn_of_another(&places, &input);
         }
     }
 
-    /// The plan as it is judged: undoing asks for at least what the contract of the original says.
+    /// The plan for authorization: a compensation requires at least the approval of the original's
+    /// contract.
     pub(crate) fn judged_as<'p>(&self, plan: &'p Plan) -> Cow<'p, Plan> {
         let Some(undoing) = &self.undoing else { return Cow::Borrowed(plan) };
         let approval = plan.effects.approval.and(&undoing.floor);
@@ -220,7 +222,7 @@ impl CallPipeline<'_> {
     }
 }
 
-/// Whoever made a call may undo it, and so may people.
+/// Lets the call's own actor and people compensate it, unless they are auditors.
 fn allowed(story: &Story, by: &Actor) -> Result<(), Stop> {
     may_change(by)?;
     let own = story.actor.as_ref().is_some_and(|actor| actor.id == by.id);

@@ -1,4 +1,4 @@
-//! The first time a contract is called, or called after a change, its declaration is put on record.
+//! Declaration record: stores a contract's declaration at its first call and after each change.
 
 use haft_catalog::CatalogEntry;
 use haft_catalog::export::{Format, Offer, export};
@@ -9,7 +9,7 @@ use crate::Runtime;
 use crate::inputs::Discretion;
 
 impl Runtime {
-    /// Puts a contract's declaration on record, unless the one on record is the same.
+    /// Records a contract's declaration, unless the ledger holds the same one.
     pub(crate) async fn declare(&self, entry: &CatalogEntry) {
         let key = entry.contract.key();
         if !self.declared().insert((key.clone(), entry.schema_digest().clone())) {
@@ -35,7 +35,7 @@ impl Runtime {
             guards: vec![guard],
             ..Draft::default()
         };
-        // A declaration that is on record already is refused, and that is as it should be.
+        // The guard refuses a declaration that is on record, which is the common case.
         let _ = self.store.append(draft, Wait::Queue).await;
     }
 }

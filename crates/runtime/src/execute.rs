@@ -1,4 +1,7 @@
-//! Phases 8 and 9: a turn in the queue, and the one room that acts.
+//! Execution (phases 8 and 9): waits for a slot in the queue and runs the driver.
+//!
+//! INVARIANT: no driver runs without a permit for the plan, and no write is sent before its
+//! submission is durable in the ledger.
 
 mod asking;
 mod attempts;
@@ -49,7 +52,7 @@ impl CallPipeline<'_> {
                 Ok(_) => self.lapse(&cleared).await,
                 Err(stop) => Err(stop.clone()),
             };
-            // Others may have the place while people are asked.
+            // The slot is free for others while an approver is asked.
             let again = match self.journal.phase_unless(CallPhase::Schedule, lapse)? {
                 None => break (cleared, slot?),
                 Some(lapse) => {
@@ -93,7 +96,7 @@ impl CallPipeline<'_> {
             }));
         }
         if self.nested {
-            // The call that this one is made for has a place and holds what it touches.
+            // The parent call holds a slot and the locks already.
             return Ok(Turns::of_another());
         }
         let turn = self.turn(&locks, cleared.understood.facts.is_concurrency_safe);
@@ -101,7 +104,7 @@ impl CallPipeline<'_> {
         slot.unwrap_or_else(|| Err(called_off("while it waited for its turn")))
     }
 
-    /// The last look before the world changes: what runs is what was frozen, and it still fits.
+    /// Final check before the effect: the input is the authorized one and still valid.
     fn still_the_same(&self, cleared: &PermittedCall) -> Result<(), Stop> {
         let plan = &cleared.understood.plan;
         if Digest::of_bytes(&haft_model::canonical(&plan.input)) != cleared.call_input.digest {
@@ -114,7 +117,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// One attempt, on record before it begins and after it ended.
+    /// Runs one attempt; its start and end are recorded.
     async fn execute(
         &mut self,
         cleared: &PermittedCall,
@@ -154,7 +157,8 @@ impl CallPipeline<'_> {
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
             if let Err(stop) = self.journal.save().await {
-                // What did not begin is not on record as begun, and counts for no limit.
+                // An attempt that did not begin is not recorded as begun, and counts against no
+                // quota.
                 let begun = |event: &_| matches!(event, Event::Started(_) | Event::Submitted(_));
                 self.journal.retract(begun);
                 return Err(refused(stop));
@@ -215,8 +219,8 @@ impl CallPipeline<'_> {
         let attempt =
             attempt.guarded(authorize::guard(&self.world, &cleared.understood, self.journal.now()));
         let driver = &cleared.understood.driver;
-        // INVARIANT: nothing stands between this and the driver. A process that stood still since the
-        // submission was recorded, and may have lost the call, sends nothing.
+        // INVARIANT: nothing stands between this check and the driver. A process that was suspended
+        // after it recorded the submission, and may have lost its lease, sends nothing.
         if let Some(Err(failure)) = running.clearance.as_ref().map(Clearance::check) {
             running.effect = EffectState::NotSubmitted;
             return Err(failure);
@@ -227,7 +231,7 @@ impl CallPipeline<'_> {
             let news = running.next(&mut said, &mut work).await;
             match news {
                 AttemptEvent::Done(outcome) => {
-                    // What it said with its last breath counts too.
+                    // Messages that the driver sent right before it returned count too.
                     while let Some(said) = said.unheard() {
                         self.heard_from(running, said).await;
                     }
@@ -236,7 +240,8 @@ impl CallPipeline<'_> {
                 AttemptEvent::Said(said) => self.heard_from(running, said).await,
                 AttemptEvent::Prompted(reply) => Box::pin(self.replied(running, reply)).await,
                 AttemptEvent::Wished => self.wish(running, self.whose_wish()),
-                // No person fills in a form of a process that ends, and time stands still meanwhile.
+                // An elicitation form cannot outlive the process, and the call's time stands still
+                // while it is open.
                 AttemptEvent::Closing => self.withdraw_forms(running, "haft is about to stop"),
                 AttemptEvent::Quiet => self.look_around(running).await,
                 AttemptEvent::OutOfTime if running.stopping.is_none() => {
@@ -247,7 +252,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// What a driver says while it works.
+    /// Handles a message of the running driver.
     async fn heard_from(&mut self, running: &mut Running<'_>, said: DriverMessage) {
         match said {
             DriverMessage::Progress(progress) => self.progressed(running, progress, None).await,
@@ -271,7 +276,7 @@ impl CallPipeline<'_> {
                 let _ = reply.send(recorded);
             }
             DriverMessage::Hide(made) => self.redactor.hide(&made),
-            // What is rarely said takes no room in the futures of all calls.
+            // Boxed, so that rare messages do not enlarge the future of every call.
             DriverMessage::Ask { asked, reply } => {
                 Box::pin(self.ask_caller(running, asked, reply)).await
             }
@@ -280,7 +285,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A driver wants a secret: on record before it has it, and hidden from then on.
+    /// Records the use of a secret before the driver receives it, and redacts it from then on.
     async fn wanted(
         &mut self,
         running: &mut Running<'_>,
@@ -303,7 +308,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Somebody wants the call called off: the contract says whether it can be.
+    /// Handles a cancellation request; the contract says whether the call can be cancelled.
     fn wish(&mut self, running: &mut Running<'_>, reason: AbortReason) {
         running.wished = true;
         self.withdraw_forms(running, "the call was called off");
@@ -315,8 +320,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A call that takes its time is shown to others, keeps its lease, and hears whoever wants it to
-    /// stop.
+    /// Periodic work of a slow call: shows it in the ledger, renews its lease, checks its forms,
+    /// and looks for a cancellation request.
     async fn look_around(&mut self, running: &mut Running<'_>) {
         let _ = self.journal.show(&self.runtime.options).await;
         let _ = self.journal.prolong(&self.runtime.options).await;
@@ -331,7 +336,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// What an attempt leaves behind, with what is known of its effect.
+    /// Records the end of an attempt, with its effect state.
     fn attempt_ended(
         &mut self,
         outcome: Result<Output, Failure>,
@@ -343,7 +348,7 @@ impl CallPipeline<'_> {
             Err(failure) => failure.effect,
         };
         if running.effect == EffectState::NotSubmitted && effect.may_have_happened() {
-            // It did not say so when it had to; the record does not hide that it began.
+            // The driver did not report its submission; the ledger records it all the same.
             self.submitted(running.cleared);
         }
         if let (Some(reason), Some(fact)) = (running.stopping, running.cancel_outcome(&outcome)) {

@@ -1,4 +1,4 @@
-//! Phases 10 to 13: output or stop becomes an envelope, mapped once, redacted, stored, released.
+//! Result envelope (phases 10 to 13): validates, redacts, persists and emits one for every call.
 
 mod context;
 mod held;
@@ -17,7 +17,7 @@ use crate::render;
 use crate::validate::{self, Workload};
 use held::HeldResult;
 
-/// What a call came to, before it is put into words.
+/// Outcome of a call, before the envelope is composed.
 struct Came {
     output: Option<Output>,
     error: Option<ToolError>,
@@ -53,8 +53,7 @@ impl CallPipeline<'_> {
         envelope
     }
 
-    /// The end of a call that means what another one meant. Where others know of it already, they
-    /// hear that it came to nothing by itself.
+    /// Ends a repeat with the first call's result; a repeat that is on record ends as discarded.
     async fn superseded(mut self, mut answer: Envelope) -> Envelope {
         if self.journal.is_on_record() {
             let words = format!("it is `{}` sent again, and has its answer", answer.invocation_id);
@@ -67,7 +66,7 @@ impl CallPipeline<'_> {
         answer.told_to(self.audience)
     }
 
-    /// Phase 10: the output is held against the contract, once.
+    /// Phase 10: validates the output against the contract, once.
     fn map(&mut self, outcome: Result<Output, Failure>) -> Came {
         let came = match outcome {
             Err(failure) => {
@@ -91,8 +90,8 @@ impl CallPipeline<'_> {
         came
     }
 
-    /// A call that stopped before its driver was reached: a write was not sent, and a read has no
-    /// effect to have.
+    /// Effect state of a call that did not reach its driver: an unsent write, or a read without
+    /// one.
     pub(crate) fn unsent(&self, effect: EffectState) -> EffectState {
         let writes = self.entry.as_ref().is_some_and(|entry| entry.contract.effects.may_mutate());
         match effect {
@@ -101,8 +100,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The error of a stop, without anything sensitive. It must not sound as if an effect had failed
-    /// that took place.
+    /// The redacted error of a refusal. It must not suggest a retry of an effect that is committed.
     fn error(&self, mut stop: Stop, effect: EffectState) -> ToolError {
         if effect == EffectState::Committed && stop.help.is_none() {
             stop = stop.help("the effect took place: do not call it again for the output");
@@ -110,7 +108,7 @@ impl CallPipeline<'_> {
         ToolError::new(self.redactor.stop(self.at_run(stop.told_to(self.audience))), effect)
     }
 
-    /// A result of which nothing can be shown is bad news, and still what happened has happened.
+    /// Reports a fully redacted result as an error; the effect state is unchanged.
     fn withheld(&self, came: Came, held: &HeldResult) -> Came {
         let full = held.redacted.as_ref().is_some_and(|redacted| redacted.state == "full");
         if came.error.is_some() || !full {
@@ -121,7 +119,7 @@ impl CallPipeline<'_> {
         Came { error: Some(error), ..came }
     }
 
-    /// A stop that was met while a driver ran says so.
+    /// Marks a refusal that occurred while a driver ran.
     fn at_run(&self, mut stop: Stop) -> Stop {
         if self.executed {
             match &mut stop.cause {
@@ -143,7 +141,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Everything that is known, in one envelope, with what was taken out and kept on record.
+    /// Composes the envelope, and records redaction and persistence.
     fn envelope(&mut self, came: &Came, held: HeldResult) -> Envelope {
         if let Some(redacted) = &held.redacted {
             self.journal.note(Event::Redacted(redacted.clone()));
@@ -210,21 +208,20 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The status that the call ends in. A wish to stop may arrive in any state; other ends depend on
-    /// how far the call got.
+    /// The final status. Cancellation fits any status; other ends depend on the current status.
     fn final_status(&self, came: &Came) -> Status {
         let Some(error) = &came.error else { return Status::Succeeded };
         let wished = error.final_status();
         let now = self.journal.status();
         match error.error_code {
             _ if now.may_become(wished) => wished,
-            // A hook that says no once people or rules have said yes denies the call.
+            // A hook's deny after an allow denies the call.
             Code::HookBlocked if now.may_become(Status::Denied) => Status::Denied,
             _ => Status::Failed,
         }
     }
 
-    /// What took a call along that did not fail by itself.
+    /// The abort reason of a call that was cancelled and did not fail by itself.
     fn taken_along(&self, error: &ToolError) -> Option<AbortReason> {
         match error.error_code {
             Code::CanceledSibling => Some(AbortReason::SiblingError),
@@ -241,7 +238,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Phase 13: the result exists before anybody is told that the call is over.
+    /// Phase 13: stores the result before it records the end of the call.
     async fn emit(&mut self, mut envelope: Envelope) -> Envelope {
         let workload = Workload::of_result(envelope.structured_content.as_ref(), &envelope.content);
         let kept = workload.run(|| {
@@ -254,7 +251,7 @@ impl CallPipeline<'_> {
             status: envelope.status,
             is_error: envelope.is_error,
         }));
-        // A result that has to wait for others is handed over later, by its batch.
+        // The batch yields a result that has to wait for others.
         let now = self.seat.as_ref().is_none_or(|seat| seat.is_its_turn());
         if now && self.executed && self.journal.status().may_become(Status::Yielded) {
             self.journal.note(Event::Yielded(Yielded {}));
@@ -273,18 +270,18 @@ impl CallPipeline<'_> {
             message: envelope.error.as_ref().map(|error| error.message.clone()),
             stage,
         }));
-        // What may have happened is answered for until somebody has the answer.
+        // A write that may have happened keeps its lease until its result is delivered.
         let keeps = self.intent.is_some() && envelope.effect_state.may_have_happened();
         if !keeps {
             self.journal.unbind();
         }
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::RecordFirst.is_off() {
-            // A lease that nobody carries on runs out, and the next process finds what was left.
+            // The lease expires without renewal, and recovery finds the open call.
             return envelope;
         }
         let mut closed = self.journal.close(keeps).await;
-        // What the status operation said may be the effect of another call with the same key.
+        // The status operation may report the effect of another call with the same key.
         let witnessed = envelope.effect_state.is_done() && !self.looked_up;
         if closed.is_err() && self.journal.is_shut_out() && witnessed {
             closed = self.observed(&envelope).await;
@@ -298,13 +295,13 @@ impl CallPipeline<'_> {
         if !self.journal.is_shut_out() && !self.journal.is_refused() {
             self.runtime.ended(self.journal.id());
         }
-        // A queued record of a store that is down may never be written, so the answer says so.
+        // A queued append may be lost while the store is down, so the envelope says so.
         let kept = closed.and_then(|()| match self.journal.is_durable() {
             true => Ok(()),
             false => self.runtime.is_recordable(),
         });
         envelope.unrecorded = kept.err().map(|stop| stop.message);
-        // An end that could not be written may be there all the same, so the answer is waited for too.
+        // An append that failed may still be stored, so delivery is tracked in that case too.
         match keeps.then(|| self.journal.leave_fence()).flatten() {
             Some(fence) => {
                 let told = envelope.effect_state;
@@ -319,8 +316,8 @@ impl CallPipeline<'_> {
         envelope
     }
 
-    /// The answer of a write that somebody else took over, since this process seemed dead. Nothing was
-    /// done here, and only they know what they did.
+    /// The result of a write whose lease another process took over. Nothing was sent here, and only
+    /// that process knows the effect.
     fn carried_on_elsewhere(&self) -> Envelope {
         let id = self.journal.id();
         let words = format!("another process took `{id}` over, and knows what becomes of it");
@@ -331,7 +328,7 @@ impl CallPipeline<'_> {
         self.composed(&came, self.looked_at(None))
     }
 
-    /// The answer of a call that waits for a person while its caller does not.
+    /// The pending envelope of a call that waits for approval while its caller does not.
     async fn pending(mut self, question: haft_model::Question) -> Envelope {
         let words = self.waits_for(&question.summary, &question.id, "approve it");
         let mut envelope = self.waiting(Some(question.id), words, Status::AwaitingApproval);
@@ -342,7 +339,7 @@ impl CallPipeline<'_> {
         envelope
     }
 
-    /// What is said while a person has to answer: people hear how, and models that it is not for them.
+    /// Message of a pending call: tells a person how to approve, and a model that a person decides.
     pub(crate) fn waits_for(&self, summary: &str, question: &QuestionId, act: &str) -> String {
         match self.audience {
             Audience::Person => format!("{summary}; {act} with `haft approve {question}`"),
@@ -350,7 +347,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The envelope of an output that leaves nothing behind.
+    /// Composes the envelope of an output without recording anything.
     pub(crate) fn came_to(&self, output: Output) -> Envelope {
         let effect = output.effect;
         let error = self.promised(&output).err().map(|stop| self.error(stop, effect));
@@ -358,7 +355,7 @@ impl CallPipeline<'_> {
         self.composed(&Came { output: Some(output), error, effect }, held)
     }
 
-    /// What is said of a call while a person has to answer first.
+    /// A pending envelope, for a call that waits for a person or runs on in the background.
     pub(crate) fn waiting(
         &self,
         question: Option<QuestionId>,
@@ -379,7 +376,7 @@ impl CallPipeline<'_> {
     }
 }
 
-/// What is said of numbers that a value rounds.
+/// Warning about numbers that the structured content rounds.
 fn rounded(numbers: usize) -> Vec<String> {
     let words = format!(
         "{numbers} numbers of the output have more digits than the structured content keeps; \
@@ -388,7 +385,7 @@ fn rounded(numbers: usize) -> Vec<String> {
     (numbers > 0).then_some(words).into_iter().collect()
 }
 
-/// What a model reads of bad news: the news first, then what there is of an output.
+/// Model-facing content of an error: the error first, then the output if there is one.
 fn error_shown(error: &ToolError, held: &HeldResult, is_output: bool) -> Vec<Content> {
     let help = error.help.as_ref().map(|help| format!("\n{help}")).unwrap_or_default();
     let text = format!("{} ({}){help}", error.message, error.error_code);

@@ -1,4 +1,4 @@
-//! One intent, one effect: a call that was sent before is not carried out again, it is answered.
+//! Idempotency: executes each intent once and replays the recorded result to repeats.
 
 mod dedup_table;
 mod identity;
@@ -21,8 +21,7 @@ use single_flight::FlightFollower;
 pub(crate) use single_flight::{FlightOwner, SingleFlight};
 
 impl CallPipeline<'_> {
-    /// Recognises a call that means what another one meant. What goes on from here is the only call
-    /// that carries its intent out.
+    /// Deduplicates a call. A call that passes is the only one that executes its intent.
     pub(crate) async fn recognise(
         &mut self,
         call: &Call,
@@ -46,14 +45,15 @@ impl CallPipeline<'_> {
             DedupVerdict::New(holder) => holder,
             DedupVerdict::Conflict => return Err(conflict(record).into()),
             DedupVerdict::Same => {
-                // Others of this process may ask for the same meanwhile.
+                // Releases the flight, so that equal calls of this process can read the record
+                // meanwhile.
                 drop(carrying);
                 return Err(self.first_answer(call, record, manner).await);
             }
             DedupVerdict::Unknown => {
                 let Some(record) = record else { return Err(lost()) };
                 self.find_out(call, entry, input, &record, manner).await?;
-                // It did not happen. The backend may know the key all the same.
+                // The first call did not commit, but the backend may know its key.
                 meant.key.clone_from(&record.intent.key);
                 Some(record.run.invocation_id)
             }
@@ -62,11 +62,11 @@ impl CallPipeline<'_> {
         Ok(())
     }
 
-    /// The dedup entry of an intent.
+    /// Reads the deduplication record of an intent.
     ///
-    /// INVARIANT: a result that was delivered here never answers another call. The delivery is noted in
-    /// memory until the store has it, so an entry that was read before and is looked at after that
-    /// moment seems undelivered; a second read tells the truth.
+    /// INVARIANT: a result that was delivered here never answers another call. The delivery is
+    /// noted in memory until the store has it, so a record that was read before that moment and is
+    /// checked after it seems undelivered; a second read returns the truth.
     async fn intent_record(&self, meant: &Intent) -> Result<Option<IntentRecord>, Stop> {
         let read = || self.runtime.store.intent(&meant.intent, meant.source);
         let record = read().await.map_err(unrecorded)?;
@@ -90,7 +90,8 @@ impl CallPipeline<'_> {
         standing(meant, record, self.journal.now(), heard, entry.is_askable())
     }
 
-    /// From here on this call is the one. That is put on record with the first thing that is.
+    /// Binds the intent to this call. The binding goes to the ledger with the first append, guarded
+    /// against another holder.
     fn carry(&mut self, meant: Intent, holder: Option<InvocationId>, carrying: FlightOwner) {
         let guard = Guard::Intent { intent: meant.intent.clone(), source: meant.source, holder };
         self.journal.only_if(guard);
@@ -99,7 +100,8 @@ impl CallPipeline<'_> {
         self.carrying = Some(carrying);
     }
 
-    /// Waits for another call of this process; goes on where that one went away without an answer.
+    /// Awaits an equal call of this process; returns `Ok` where that one ended without a final
+    /// envelope.
     async fn with_other(
         &mut self,
         call: &Call,
@@ -115,7 +117,7 @@ impl CallPipeline<'_> {
                 let envelope = haft_model::Envelope::clone(&envelope);
                 Err(self.sent_again(call, envelope).await)
             }
-            // It waits for a person, or its caller let go of it; the ledger knows more.
+            // The other call waits for approval or was dropped; the ledger knows more.
             Some(_) | None => {
                 self.stand_aside(false);
                 Ok(())
@@ -123,15 +125,15 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Holds nobody of its batch up while it waits for a call elsewhere, so that no two batches wait
-    /// for each other.
+    /// Does not block its siblings while it waits for an equal call elsewhere, so that two batches
+    /// cannot deadlock.
     fn stand_aside(&self, aside: bool) {
         if let Some(seat) = &self.seat {
             seat.stand_aside(aside);
         }
     }
 
-    /// Another process began to carry out the same intent at the same moment, and was faster.
+    /// The store refused the append: another process bound the same intent first.
     pub(crate) async fn beaten(&mut self, call: &Call, manner: &CallOptions<'_>) -> Halt {
         self.carrying = None;
         let Some(meant) = self.intent.take() else { return lost() };
@@ -141,7 +143,7 @@ impl CallPipeline<'_> {
         };
         let entry = self.entry.clone();
         let stands = entry.map(|entry| self.stands(&entry, &meant, record.as_ref()));
-        // Whoever was faster may have been answered already, and still it was this very intent.
+        // The other call's result may be delivered already, and still it executed this very intent.
         let happened = record.as_ref().is_some_and(|record| {
             record.run.effect_state.may_have_happened() && record.intent.binding == meant.binding
         });
@@ -160,7 +162,7 @@ fn conflict(record: Option<IntentRecord>) -> Stop {
     }
 }
 
-/// What somebody hears who was not fast enough, where the faster one came to nothing.
+/// The refusal of a call that lost the race against one that came to nothing.
 fn lost() -> Halt {
     Stop::new(Code::Conflict, "another process began the same call, and it came to nothing")
         .help("send it again")

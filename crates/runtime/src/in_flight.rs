@@ -1,4 +1,4 @@
-//! The calls that are under way in this process. Nobody else may take one of them up.
+//! In-flight calls of this process: registers each one, so that no other task takes it over.
 
 use std::collections::hash_map::Entry;
 
@@ -7,16 +7,16 @@ use haft_model::InvocationId;
 
 use crate::Runtime;
 
-/// A call's name on the list of those under way here; it is struck off when this is dropped.
+/// The registration of a call; dropping it unregisters the call.
 pub(crate) struct InFlightCall<'r> {
     runtime: &'r Runtime,
     id: InvocationId,
-    /// Fires when somebody wants the call called off.
+    /// Cancels the call.
     pub(crate) wish: Cancel,
 }
 
 impl Runtime {
-    /// Puts a call on the list, unless it is there.
+    /// Registers a call; `None` if it is registered already.
     pub(crate) fn enlist(&self, id: &InvocationId) -> Option<InFlightCall<'_>> {
         let wish = Cancel::new();
         match self.running().entry(id.clone()) {
@@ -26,7 +26,7 @@ impl Runtime {
         Some(InFlightCall { runtime: self, id: id.clone(), wish })
     }
 
-    /// Puts a call on the list whose id nobody had before.
+    /// Registers a call under a fresh id.
     pub(crate) fn enlist_new(&self, id: &InvocationId) -> InFlightCall<'_> {
         let wish = Cancel::new();
         self.running().insert(id.clone(), wish.clone());

@@ -1,4 +1,4 @@
-//! The four inputs of a call: their bytes, their digests, and how one differs from another.
+//! Recorded inputs of a call: payload digests, fields that the log may show, and mutations.
 
 use haft_ledger::Blob;
 use haft_model::{Digest, Mutation, MutationSource, PayloadRef};
@@ -6,24 +6,24 @@ use serde_json::{Map, Value};
 
 use crate::redact::overlap;
 
-/// What a contract says about showing and hiding parts of its input.
+/// Which input values the log may show, by contract.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Discretion {
-    /// JSON pointers of values that appear in no log.
+    /// JSON pointers of sensitive values; they appear in no log.
     pub(crate) sensitive: Vec<String>,
-    /// JSON pointers of values that may stand in the log.
+    /// JSON pointers of values that the log may show, unless they are sensitive.
     pub(crate) audit: Vec<String>,
-    /// Whether nobody knows what is sensitive, so that everything is.
+    /// Whether the contract is unknown, so that everything counts as sensitive.
     pub(crate) unknown: bool,
 }
 
 impl Discretion {
-    /// For a call whose contract is not known.
+    /// For a call without a known contract: everything is sensitive.
     pub(crate) fn of_a_stranger() -> Discretion {
         Discretion { unknown: true, ..Discretion::default() }
     }
 
-    /// Bytes to keep beside the log, and what the log says of them.
+    /// The payload of a value, and the reference that the log holds.
     pub(crate) fn keep(&self, value: &Value, bytes: Vec<u8>) -> (PayloadRef, Blob) {
         let digest = Digest::of_bytes(&bytes);
         let keys = match value {
@@ -40,7 +40,7 @@ impl Discretion {
         (kept, Blob { digest, bytes, sensitive })
     }
 
-    /// The same for a value in its canonical form.
+    /// The payload of a value in canonical JSON.
     pub(crate) fn keep_value(&self, value: &Value) -> (PayloadRef, Blob) {
         self.keep(value, haft_model::canonical(value))
     }
@@ -55,7 +55,7 @@ impl Discretion {
     }
 }
 
-/// The change from one input to another; none where they are the same.
+/// The mutation from one input to another; `None` where they are equal.
 pub(crate) fn mutation(
     source: MutationSource,
     by: &str,
@@ -75,7 +75,7 @@ pub(crate) fn mutation(
     })
 }
 
-/// The JSON pointers of what differs, the deepest that says it all.
+/// Collects the JSON pointers of what differs, as deep as possible.
 fn differences(at: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {

@@ -1,7 +1,7 @@
-//! The pipeline: every call judged, recorded and answered.
+//! Tool-call runtime: authorizes, records, executes and answers every call.
 //!
-//! Owns the order of the rooms, and that every call ends in exactly one envelope.
-//! Must never know a wire, a file or a database; ports are handed in. Start with [`Runtime::call`].
+//! Owns the order of the phases, and that every call ends in exactly one envelope. Must never know
+//! a wire, a file or a database; ports are handed in. Start with [`Runtime::call`].
 
 mod approval;
 mod approval_inbox;

@@ -1,8 +1,9 @@
-//! Who is known here.
+//! Actors of a workspace: resolves ids to actors and roles, and strips approval rights from
+//! unauthenticated callers.
 
 use haft_model::{Actor, ActorId, Code, Role, Stop};
 
-/// Refuses whoever only audits. Every entrance by which something is changed asks this.
+/// Refuses auditors. Every entry point that changes something calls this.
 pub fn may_change(by: &Actor) -> Result<(), Stop> {
     if by.may_change() {
         return Ok(());
@@ -11,14 +12,14 @@ pub fn may_change(by: &Actor) -> Result<(), Stop> {
     Err(Stop::new(Code::PermissionDenied, words))
 }
 
-/// Those whom a workspace knows, and who everybody else is taken for.
+/// The actors that a workspace knows, and the defaults for all others.
 #[derive(Clone, Debug)]
 pub struct People {
-    /// The tenant of whoever belongs to no other.
+    /// Tenant of actors without a tenant of their own.
     pub tenant: String,
-    /// Who a caller on this machine is that shows no token.
+    /// The actor id of a local caller without a token.
     pub default_actor: ActorId,
-    /// Those who are named.
+    /// Actors that the settings name, with their roles.
     pub known: Vec<Actor>,
 }
 
@@ -33,7 +34,7 @@ impl Default for People {
 }
 
 impl People {
-    /// Somebody as the workspace knows them. A person whom it does not know may call and not answer.
+    /// The actor with this id. An unknown person may call and not approve.
     pub fn actor(&self, id: &str) -> Actor {
         match self.known.iter().find(|actor| actor.id.as_str() == id) {
             Some(known) => known.clone(),
@@ -44,9 +45,9 @@ impl People {
         }
     }
 
-    /// A caller that shows no token. Whatever roles its id has, it can answer nothing: anybody on the
-    /// machine could be it, the agent that asked too. An auditor stays one, since to have no role at all
-    /// would allow more.
+    /// The actor of a caller without a token. It can never approve, whatever roles its id has: any
+    /// process on the machine could be it, the agent that asked included. An auditor keeps that
+    /// role, since an actor without roles may do more.
     pub fn stranger(&self) -> Actor {
         let mut actor = self.actor(self.default_actor.as_str());
         if actor.may_change() {

@@ -1,4 +1,6 @@
-//! The way of one call through the rooms.
+//! Call pipeline: takes one call through the thirteen phases, from resolution to its envelope.
+//!
+//! INVARIANT: whatever happens, exactly one envelope comes out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +28,13 @@ use crate::surface_state::Ground;
 use crate::validate;
 use crate::{CallOptions, Receipt, Runtime, World};
 
-/// Why a walk ended before the last room.
+/// Why a call ended before its last phase.
 pub(crate) enum Halt {
-    /// It was refused, or it failed.
+    /// The call was refused or failed.
     Stopped(Box<Failure>),
-    /// A person has to answer first, and the caller does not wait.
+    /// The call waits for approval, and the caller does not.
     Pending(Box<Question>),
-    /// It means what another call meant, and this is the answer of that.
+    /// The call is a repeat, and this is the first call's result.
     Answered(Box<Envelope>),
 }
 
@@ -43,73 +45,74 @@ impl From<Stop> for Halt {
     }
 }
 
-/// One call on its way.
+/// State of one call in the pipeline.
 pub(crate) struct CallPipeline<'r> {
     pub(crate) runtime: &'r Runtime,
     pub(crate) world: Arc<World>,
     pub(crate) journal: Recorder,
     pub(crate) discretion: Discretion,
     pub(crate) redactor: Redactor,
-    /// The contract, once it is known.
+    /// The contract; `None` until the tool is resolved.
     pub(crate) entry: Option<Arc<CatalogEntry>>,
-    /// What is known of the drivers of the contract, for whoever calls.
+    /// Driver states for this caller.
     pub(crate) states: DriverStates,
-    /// The plan that was judged last.
+    /// The plan that policy evaluated last.
     pub(crate) plan: Option<Plan>,
-    /// The policies and rules that had a say.
+    /// Policies and rules that gave an opinion.
     pub(crate) policies: Vec<String>,
     /// Whether a driver was reached.
     pub(crate) executed: bool,
-    /// Whether the effect is known from the status operation, which cannot tell calls with one key apart.
+    /// Whether the effect is known from the status operation, which cannot tell calls with one key
+    /// apart.
     pub(crate) looked_up: bool,
-    /// Which attempt comes next, from 1.
+    /// Number of the current attempt, from 1.
     pub(crate) attempt: u32,
-    /// How long what was sent may still take effect.
+    /// Until when a submitted request may still take effect.
     pub(crate) possible_until: Option<DualTime>,
     pub(crate) requested: String,
-    /// Who reads its answer.
+    /// Who reads the envelope: a person or a model.
     pub(crate) audience: Audience,
-    /// What the caller sent, as a value, and the digest of its bytes.
+    /// The caller's input as a value, and the digest of its bytes.
     pub(crate) sent: Option<(Value, Digest)>,
     /// Whether it is made for another call that is under way here.
     pub(crate) nested: bool,
-    /// Whether it is carried on beside other work, so that it must not wait for people.
+    /// Whether recovery runs it beside other work, so that it must not wait for people.
     pub(crate) unattended: bool,
-    /// Whether the caller was told that the call goes on without them.
+    /// Whether the caller was released while the call continues.
     pub(crate) left: bool,
-    /// How many questions were asked before.
+    /// Number of questions asked so far.
     pub(crate) asked: usize,
-    /// The call that this one undoes, once it has the right to.
+    /// The call that this one compensates, once it has acquired the right.
     pub(crate) undoing: Option<CompensatedCall>,
-    /// What it means, where equal calls must not be carried out twice.
+    /// Idempotency identity; `None` where repeats may execute.
     pub(crate) intent: Option<Intent>,
-    /// Keeps equal calls of this process waiting for its answer.
+    /// Single-flight ownership: equal calls of this process await its envelope.
     pub(crate) carrying: Option<FlightOwner>,
-    /// Keeps others off the call while it is under way.
+    /// In-flight registration: no other task takes the call over.
     pub(crate) enlisted: InFlightCall<'r>,
-    /// Its place in a batch.
+    /// Membership in a batch.
     pub(crate) seat: Option<Seat>,
-    /// Its part of every limit, until its driver is reached.
+    /// Quota reservation, until the driver is reached.
     pub(crate) reserved: Option<QuotaReservation<'r>>,
-    /// The rules of its batch.
+    /// Scheduler policy of its batch.
     pub(crate) policy: Option<Arc<SchedulerPolicy>>,
-    /// The trace that it is a part of, or begins.
+    /// Trace context that the call continues or begins.
     pub(crate) trace: Option<Trace>,
 }
 
 impl Runtime {
-    /// Takes one call through the rooms. Whatever happens, exactly one envelope comes out.
+    /// Runs one call through all phases. Whatever happens, exactly one envelope comes out.
     pub async fn call(&self, call: Call, manner: CallOptions<'_>) -> Envelope {
         self.call_under(self.new_id(), call, manner).await
     }
 
-    /// An id that no call had before, for a caller who has to know it beforehand.
+    /// A fresh id, for a caller that has to know it before the call.
     pub fn new_id(&self) -> InvocationId {
         new_id()
     }
 
-    /// The same as `call`, under an id of [`Runtime::new_id`]. A call that means what another meant is
-    /// answered with the envelope of that, and the id stands for nothing.
+    /// Runs a call under an id of [`Runtime::new_id`]. A repeat gets the first call's envelope, and
+    /// the id stays unused.
     pub async fn call_under(
         &self,
         id: InvocationId,
@@ -134,7 +137,7 @@ impl<'r> CallPipeline<'r> {
         let opening = RecorderStart { id, actor: call.actor.clone(), taken_up: None };
         let journal = Recorder::open(runtime.clock.clone(), runtime.store.clone(), opening);
         let mut walk = CallPipeline::with(runtime, journal, enlisted, &call.tool);
-        // Whatever was sensitive in another call may stand in the input of one that undoes it.
+        // A compensating call's input may hold sensitive values of the original.
         walk.discretion.unknown |= call.compensates.is_some();
         walk.trace = trace;
         walk.audience = Audience::of_call(call.channel, &call.actor);
@@ -186,7 +189,7 @@ impl<'r> CallPipeline<'r> {
         }
     }
 
-    /// The story of a call, unless another one turns out to be the same.
+    /// Runs the phases; if another process bound the same intent first, replays its result.
     pub(crate) async fn through(
         &mut self,
         call: &Call,
@@ -201,7 +204,7 @@ impl<'r> CallPipeline<'r> {
 
     async fn rooms(&mut self, call: &Call, manner: &CallOptions<'_>) -> Result<Output, Halt> {
         if let Err(stop) = self.runtime.is_recordable() {
-            // INVARIANT: no call, not even a read, begins that nothing could be recorded of.
+            // INVARIANT: no call, not even a read, begins while the ledger cannot record it.
             self.journal.refuse(stop.clone());
             return Err(stop.into());
         }
@@ -223,12 +226,12 @@ impl<'r> CallPipeline<'r> {
         self.carry_out(call, cleared, manner).await
     }
 
-    /// Learns how the drivers of the contract are, so that routing need not ask.
+    /// Reads the driver states, so that routing need not query them.
     pub(crate) async fn look(&mut self, call: &Call, entry: &CatalogEntry) {
         self.states = self.world.states_for_use(entry, &call.actor, self.journal.now()).await;
     }
 
-    /// Phases 1 and 3: the tool, on the surface, its schema loaded.
+    /// Phases 1 and 3: resolves the tool on the surface and checks that its schema is loaded.
     fn resolve(
         &mut self,
         call: &Call,
@@ -251,7 +254,7 @@ impl<'r> CallPipeline<'r> {
         self.journal.about(format!("{}@{}", key.id, entry.contract.tool.version));
         self.journal.note(Event::Selected(selected(&entry, &key, &call.tool)));
         self.entry = Some(entry.clone());
-        // Whoever asks about a call, or undoes it, has its schema from us and not from the surface.
+        // Status queries and compensations take the schema from the runtime, not from the surface.
         let of_ours = self.nested || call.compensates.is_some();
         let loaded = admitted.filter(|_| !of_ours).unwrap_or(Ok(()));
         let loaded = loaded.and_then(|()| within_reach(&entry, manner.tier));
@@ -260,7 +263,7 @@ impl<'r> CallPipeline<'r> {
         Ok(entry)
     }
 
-    /// The first fact of all: a call came in.
+    /// Records the first event of the call.
     fn plan_noted(&mut self, call: &Call, ground: &Ground) {
         let (mut value, bytes) = match &call.sent {
             Some(text) => {
@@ -268,7 +271,7 @@ impl<'r> CallPipeline<'r> {
             }
             None => (call.input.clone(), serde_json::to_vec(&call.input).unwrap_or_default()),
         };
-        // A number that has no exact form stays as it is: the call is refused for it.
+        // A number without an exact form stays as it is; validation refuses the call for it.
         let _ = settle_numbers(&mut value);
         self.redactor.learn(&value);
         let model_input = self.keep_bytes(self.discretion.keep(&value, bytes));
@@ -296,7 +299,7 @@ impl<'r> CallPipeline<'r> {
         })));
     }
 
-    /// Phase 2: the input, held against the schema.
+    /// Phase 2: validates the input against the schema.
     fn parse(&mut self, call: &Call, entry: &CatalogEntry) -> Result<Value, Halt> {
         let input = match (call.flaw(), &call.sent) {
             (Some(flaw), _) => Err(flaw.stop()),
@@ -310,12 +313,12 @@ impl<'r> CallPipeline<'r> {
         Ok(self.journal.phase_of(CallPhase::ParseSchema, parsed)?)
     }
 
-    /// Bytes of a value, kept beside the log.
+    /// Stores a value as a payload beside the log.
     pub(crate) fn keep(&mut self, value: &Value) -> PayloadRef {
         self.keep_bytes(self.discretion.keep_value(value))
     }
 
-    /// The same with bytes that are there already. A sensitive value may stand elsewhere too.
+    /// Stores a payload; redacts its shown fields, since a sensitive value may appear in them too.
     fn keep_bytes(&mut self, (mut kept, blob): (PayloadRef, Blob)) -> PayloadRef {
         for shown in kept.shown.values_mut() {
             self.redactor.everywhere(shown);
@@ -324,7 +327,7 @@ impl<'r> CallPipeline<'r> {
     }
 }
 
-/// An id that no call had before.
+/// A fresh id: `inv_` and a UUIDv7.
 pub(crate) fn new_id() -> InvocationId {
     InvocationId::from(format!("inv_{}", uuid::Uuid::now_v7().simple()).as_str())
 }
@@ -339,7 +342,7 @@ fn selected(entry: &CatalogEntry, key: &ToolKey, requested: &str) -> Selected {
     }
 }
 
-/// Refuses a tool that may do more than the way it is called by allows.
+/// Refuses a tool whose tier is higher than the entry point allows.
 fn within_reach(entry: &CatalogEntry, most: Option<Tier>) -> Result<(), Stop> {
     let (key, needs) = (entry.contract.key(), Tier::of(&entry.contract.effects));
     match most {

@@ -1,4 +1,5 @@
-//! Phases 4 and 5: values, driver and preflight, and the copy of the input that others may see.
+//! Planning (phases 4 and 5): validates values, routes to a driver, runs its preflight, and records
+//! the observable input.
 
 use std::sync::Arc;
 
@@ -17,20 +18,20 @@ use crate::inputs;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::validate;
 
-/// A call that was understood: contract, plan and the code behind the driver.
+/// A planned call: contract, plan and the driver that runs it.
 pub(crate) struct BoundPlan {
     pub(crate) entry: Arc<CatalogEntry>,
     pub(crate) plan: Plan,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) driver_version: Arc<str>,
-    /// Tells the driver from itself after a change.
+    /// Digest of the driver's manifest; it changes with the driver.
     pub(crate) driver_digest: Digest,
     pub(crate) facts: ResolvedFacts,
-    /// What the driver will touch, as far as rules compare it.
+    /// Targets that the driver will touch; empty where no rule compares them.
     pub(crate) targets: Targets,
-    /// How to learn what became of a call whose answer was lost.
+    /// Status operation for a call with an unknown effect.
     pub(crate) status: Option<StatusQuery>,
-    /// Whether the backend itself carries out a key at most once.
+    /// Whether the backend deduplicates by idempotency key.
     pub(crate) enforces_key: bool,
 }
 
@@ -65,7 +66,7 @@ impl CallPipeline<'_> {
         Ok(understood)
     }
 
-    /// The plan for an input that fits, and what would carry it out. Nothing happens here.
+    /// Plans a call for a valid input, without side effects.
     pub(crate) fn bind(
         &self,
         call: &Call,
@@ -76,7 +77,7 @@ impl CallPipeline<'_> {
         BoundPlan::of(&self.world, call, entry, input, &outlook)
     }
 
-    /// What routing has to know: how drivers are, and which are not to be taken.
+    /// Routing inputs: driver states, and drivers to avoid (tried ones and open circuits).
     pub(crate) fn outlook(
         &self,
         call: &Call,
@@ -89,7 +90,7 @@ impl CallPipeline<'_> {
         Outlook { states: self.states.clone(), avoid }
     }
 
-    /// The same call with an input that the host changed.
+    /// Validates an input that a hook or an approver changed, and plans the call for it.
     pub(crate) fn rebind(
         &self,
         call: &Call,
@@ -102,8 +103,7 @@ impl CallPipeline<'_> {
 }
 
 impl BoundPlan {
-    /// The plan for an input that fits, its driver's code, and the word of that code about the
-    /// values.
+    /// Plans a call for a valid input: routes it, resolves the driver, and runs its preflight.
     pub(crate) fn of(
         world: &World,
         call: &Call,
@@ -127,7 +127,7 @@ impl BoundPlan {
         })?;
         let targets = targets(world, &plan, driver.as_ref())?;
         if let Some(told) = targets.digest() {
-            // INVARIANT: a permit is for what was judged, so that another target is another plan.
+            // INVARIANT: a permit covers what was authorized, so another target is another plan.
             plan.digest = Digest::of(&(&plan.digest, told));
         }
         Ok(BoundPlan {
@@ -144,7 +144,7 @@ impl BoundPlan {
     }
 }
 
-/// What a driver will touch. Where no rule compares it, nothing is looked up.
+/// Targets of the plan; not resolved where no rule compares them.
 fn targets(world: &World, plan: &Plan, driver: &dyn Driver) -> Result<Targets, Stop> {
     let kinds = world.rulebook.target_kinds(plan.tool.id.as_str());
     if kinds.is_empty() {
@@ -157,7 +157,7 @@ fn targets(world: &World, plan: &Plan, driver: &dyn Driver) -> Result<Targets, S
     })
 }
 
-/// The safety facts of this very input; what cannot be settled takes the unsafe value.
+/// Safety facts of this input; a fact that cannot be resolved takes the unsafe value.
 pub(crate) fn facts(entry: &CatalogEntry, input: &Value) -> ResolvedFacts {
     let effects = &entry.contract.effects;
     let safe = match &effects.facts.concurrency_safe {

@@ -1,4 +1,7 @@
-//! Phase 6: hooks are heard about a call, within a time. One that cannot be heard says no.
+//! Pre-hooks (phase 6): run before authorization, each within its timeout; may deny or change a
+//! call.
+//!
+//! INVARIANT: a hook that fails or times out denies the call.
 
 use std::sync::Arc;
 
@@ -16,16 +19,16 @@ use crate::pipeline::{CallPipeline, Halt};
 use crate::plan::BoundPlan;
 use crate::redact::put_back;
 
-/// What came of telling hooks about a decision.
+/// Outcome of the hooks around a decision.
 #[derive(Default)]
 pub(crate) struct HookOpinions {
-    /// What they think.
+    /// Opinions of the hooks, in their order.
     pub(crate) opinions: Vec<Opinion>,
-    /// Why the call cannot go on as decided.
+    /// The first deny.
     pub(crate) no: Option<Stop>,
 }
 
-/// A call about which everybody was heard.
+/// A plan after its pre-hooks, with their opinions.
 pub(crate) struct HookedPlan {
     pub(crate) understood: BoundPlan,
     pub(crate) opinions: Vec<Opinion>,
@@ -88,7 +91,7 @@ impl CallPipeline<'_> {
         Ok(outcome?)
     }
 
-    /// What a hook's answer does: an opinion, another input, or an end.
+    /// Applies a hook's answer: an opinion, a changed input or a stop.
     fn weigh(
         &mut self,
         call: &Call,
@@ -135,7 +138,7 @@ impl CallPipeline<'_> {
         Ok(())
     }
 
-    /// The call with another input, and the change on record.
+    /// Plans the call for a changed input and returns the mutation.
     pub(crate) fn changed(
         &mut self,
         call: &Call,
@@ -160,8 +163,8 @@ impl CallPipeline<'_> {
         Ok((after, mutation))
     }
 
-    /// Hears hooks around a decision. One that cannot be heard, or says no, says no. The first no of
-    /// somebody who is told what was decided is why the call does not run.
+    /// Runs the hooks around a decision. A hook that fails, stops or denies counts as a deny; the
+    /// first deny is returned as the reason.
     pub(crate) async fn hear_about(
         &mut self,
         point: HookPoint,
@@ -209,7 +212,7 @@ impl CallPipeline<'_> {
         told
     }
 
-    /// A hook's word as an opinion; one that the workspace trusts is marked.
+    /// A hook's opinion; the rule name of a trusted hook has the prefix `trusted:`.
     fn opinion(&self, hook: &dyn Hook, says: Says, reason: &str) -> Opinion {
         let layer = match hook.layer() {
             Layer::Classifier => Layer::Classifier,
@@ -222,7 +225,7 @@ impl CallPipeline<'_> {
         Opinion::new(layer, says, self.redactor.text(reason).0).by(rule)
     }
 
-    /// What is on record of a hook's run: it may repeat what it saw, so nothing sensitive of it.
+    /// The record of a hook's run, redacted, since a hook may repeat what it saw.
     pub(crate) fn record(
         &self,
         name: &str,
@@ -250,7 +253,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// What a hook says of how far the call is, between those of the driver.
+    /// Records a hook's progress in the sequence of the call's progress.
     pub(crate) fn hook_progress(&mut self, since: Timestamp, answer: &Result<HookAnswer, String>) {
         let Some(progress) = answer.as_ref().ok().and_then(|said| said.progress.clone()) else {
             return;
@@ -266,32 +269,32 @@ impl CallPipeline<'_> {
         self.journal.note(Event::Progressed(Box::new(reported)));
     }
 
-    /// The input as hooks and people may see it.
+    /// The redacted input that hooks and approvers see.
     pub(crate) fn shown(&self, plan: &Plan) -> Value {
         let mut shown = plan.input.clone();
         self.redactor.value(&mut shown);
         shown
     }
 
-    /// The plan as hooks may see it.
+    /// The plan with the redacted input.
     pub(crate) fn shown_plan(&self, plan: &Plan) -> Plan {
         Plan { input: self.shown(plan), ..plan.clone() }
     }
 }
 
-/// The hooks of a point that this call concerns.
+/// Hooks of a point that concern this plan.
 pub(crate) fn concerned<'h>(
     hooks: &'h [Arc<dyn Hook>],
     point: HookPoint,
     understood: &BoundPlan,
 ) -> Vec<&'h Arc<dyn Hook>> {
     let plan = &understood.plan;
-    // One that cannot say whether it is concerned is heard, and what cannot be heard is a no.
+    // A hook that panics here is asked; if that fails too, it counts as a deny.
     let concerns = |hook: &Arc<dyn Hook>| caught(|| hook.concerns(plan)).unwrap_or(true);
     hooks.iter().filter(|hook| hook.point() == point && concerns(hook)).collect()
 }
 
-/// Asks a hook, within its time.
+/// Asks a hook within its timeout; a panic or a timeout is an error.
 pub(crate) async fn ask(hook: &dyn Hook, about: HookInput<'_>) -> Result<HookAnswer, String> {
     let patience = hook.patience();
     let hearing = caught(|| hook.hear(about))?;

@@ -1,4 +1,5 @@
-//! Phase 8: the order in which calls run. Safe ones side by side, others alone with what they touch.
+//! Call queue (phase 8): concurrency-safe calls run in parallel, the others hold exclusive locks on
+//! what they touch.
 
 mod area;
 mod fair_share;
@@ -23,7 +24,7 @@ pub(crate) use slots::{Aside, Queue, Slot, SlotRequest};
 #[cfg(test)]
 pub(crate) use tests::{Dice, overlap};
 
-/// What a call holds while it runs.
+/// Lock names that a call holds while it runs.
 pub(crate) fn locks(
     understood: &BoundPlan,
     facts: ResolvedFacts,
@@ -33,8 +34,8 @@ pub(crate) fn locks(
     named(&understood.entry, &plan.effects.mutates, scope, facts.is_concurrency_safe)
 }
 
-/// What a call holds: what its contract names, else what it changes, else its tool. One that may run
-/// beside others holds only what its contract names, and shares it.
+/// Lock names of a call: those that its contract declares, else the resources it mutates, else its
+/// tool. A concurrency-safe call takes only the declared locks, and takes them shared.
 pub(crate) fn named<'m>(
     entry: &CatalogEntry,
     mutates: impl IntoIterator<Item = &'m String>,

@@ -1,9 +1,9 @@
 //! Quota on calls, concurrency and cost: a call reserves its share before it runs and returns what
 //! it did not use.
 //!
-//! What counts is an attempt that reached its driver, which is a fact of the ledger; so a crash leaks
-//! nothing, and another process counts the same. The counters live here: the ledger is asked when
-//! something is counted for the first time, and then every so often for what others did.
+//! An attempt counts once it reached its driver, which is a fact of the ledger; so a crash leaks
+//! nothing, and every process counts the same. The counters live here: they read the ledger when a
+//! scope is counted for the first time, and then once per `look` for what other processes used.
 
 mod cap;
 mod gather;
@@ -30,33 +30,33 @@ use places::Places;
 pub(crate) use walk::Lapse;
 use window::{NoRoom, Window};
 
-/// What is counted, and by whom it was last seen.
+/// Quota counters of this process, refreshed from the ledger.
 pub(crate) struct Quotas {
     store: Arc<dyn Store>,
-    /// How old what is known of other processes may be.
+    /// Greatest age of the counts of other processes.
     look: Duration,
     meter: Mutex<Meter>,
-    /// The last entry of the ledger that was looked at; whoever looks holds it.
+    /// Last ledger entry that the counters include; the task that refreshes them holds the lock.
     seen: tokio::sync::Mutex<QuotaView>,
     pub(crate) places: Places,
 }
 
 #[derive(Clone, Copy)]
 enum QuotaView {
-    /// Nobody looked yet.
+    /// The counters have not read the ledger yet.
     Nothing,
-    /// All up to this one; none while there is none.
+    /// The counters include every entry up to this sequence number; `None` for an empty ledger.
     UpTo(Option<u64>),
 }
 
-/// A part of every limit, held for one attempt. Dropped, it is given back.
+/// Share of every quota, reserved for one attempt; dropping it returns the share.
 pub(crate) struct QuotaReservation<'l> {
     limits: &'l Quotas,
     attempted: Option<AttemptKey>,
 }
 
 impl QuotaReservation<'_> {
-    /// The attempt reached its driver: what was reserved is used.
+    /// Consumes the reservation: the attempt reached its driver.
     pub(crate) fn used(mut self) {
         self.attempted = None;
     }
@@ -81,7 +81,7 @@ impl Quotas {
         }
     }
 
-    /// Refuses a call that some limit has no room for already. Nothing is reserved.
+    /// Refuses a call for which a quota has no room already; reserves nothing.
     pub(crate) async fn room(
         &self,
         world: &World,
@@ -99,7 +99,7 @@ impl Quotas {
         }
     }
 
-    /// What policies have to know of what was used.
+    /// Usage counts that policies evaluate.
     pub(crate) async fn usage(
         &self,
         world: &World,
@@ -118,7 +118,7 @@ impl Quotas {
         Ok(told(caps.iter().zip(counts), &used))
     }
 
-    /// Adds to the refusal of a policy's limit when there is room again.
+    /// Adds the retry-after time to the refusal of a policy's limit.
     pub(crate) async fn with_wait(
         &self,
         stop: Stop,
@@ -134,7 +134,8 @@ impl Quotas {
         waiting(stop, wait_ms, &format!("raise the limit `{place}` of its POLICY.md"))
     }
 
-    /// Takes from every limit what an attempt needs, or from none, and says which was short.
+    /// Reserves from every quota what an attempt needs, or from none, and returns the exhausted
+    /// one.
     async fn reserve(
         &self,
         caps: &[Cap],
@@ -148,7 +149,7 @@ impl Quotas {
                     return Ok(Ok(QuotaReservation { limits: self, attempted }));
                 }
                 ReserveOutcome::Short(cap, short) => return Ok(Err((*cap, short))),
-                // It was idle and let go since; it is counted again.
+                // The idle counter was evicted meanwhile; the loop counts it again.
                 ReserveOutcome::Uncounted => {}
             }
         }
@@ -175,7 +176,7 @@ impl Quotas {
         }
     }
 
-    /// Sees to it that everything wanted is counted, with what other processes did until lately.
+    /// Ensures that every cap has a counter and that the counts of other processes are fresh.
     async fn follow(&self, caps: &[Cap], now: Timestamp) -> Result<(), Stop> {
         if caps.is_empty() || self.meter().is_current(caps, self.look) {
             return Ok(());
@@ -201,7 +202,7 @@ impl Quotas {
             let whose = counted.whose.clone();
             let filter = UseFilter { after: None, since, actor: whose.actor, tenant: whose.tenant };
             let mut recorded = self.store.uses(&filter).await.map_err(unrecorded)?;
-            // What is newer comes with the next news.
+            // The next refresh brings the newer entries.
             recorded.retain(|used| Some(used.seq) <= last);
             self.meter().begin(counted, &recorded);
         }
@@ -213,7 +214,7 @@ impl Quotas {
     }
 }
 
-/// What was used, as policies want to hear it.
+/// Converts counts into the form that policies read.
 fn told<'c>(counted: impl Iterator<Item = (&'c Cap, u64)>, used: &Use) -> Usage {
     let mut usage = Usage::default();
     for (cap, count) in counted {

@@ -1,4 +1,4 @@
-//! The one window through which edges look at what was recorded.
+//! Ledger reader: the only read access of servers and commands to recorded invocations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,42 +8,43 @@ use haft_model::{Actor, Code, Digest, Envelope, Event, Fact, InvocationId, Stop}
 
 use crate::Runtime;
 
-/// Reads what was recorded, and changes nothing.
+/// Read-only access to the ledger.
 #[derive(Clone)]
 pub struct Reader {
     store: Arc<dyn Store>,
 }
 
 impl Runtime {
-    /// A window on what was recorded.
+    /// A reader of this runtime's ledger.
     pub fn reader(&self) -> Reader {
         Reader { store: self.store.clone() }
     }
 }
 
 impl Reader {
-    /// A window on a store.
+    /// A reader of a store.
     pub fn new(store: Arc<dyn Store>) -> Reader {
         Reader { store }
     }
 
-    /// Whether what happens can be recorded.
+    /// Health of the store: an outage means that no call can be recorded.
     pub fn health(&self) -> &StoreHealth {
         self.store.health()
     }
 
-    /// Invocations, newest first.
+    /// Invocations that match the filter, newest first.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<Run>, Stop> {
         self.store.runs(filter).await.map_err(unreadable)
     }
 
-    /// Waits until everything that was recorded so far can be seen: a read is answered before it is.
+    /// Waits until everything recorded so far is readable: a read call returns before its record is
+    /// written.
     pub async fn caught_up(&self) -> Result<(), Stop> {
         self.store.flush().await.map_err(unreadable)
     }
 
-    /// One invocation, if this actor may see it: its own, or any of the tenant for those who run the
-    /// workspace, answer in it or check it.
+    /// One invocation, if the actor may see it: its own, or any of its tenant for admins, approvers
+    /// and auditors.
     pub async fn run(&self, id: &InvocationId, by: &Actor) -> Result<Option<Run>, Stop> {
         let filter = RunFilter {
             id: Some(id.clone()),
@@ -54,7 +55,7 @@ impl Reader {
         Ok(self.runs(&filter).await?.into_iter().next())
     }
 
-    /// Every entry of one invocation, in order.
+    /// Every ledger entry of one invocation, in order; an error for an unknown id.
     pub async fn story(&self, id: &InvocationId) -> Result<Vec<LedgerEntry>, Stop> {
         let entries = self.store.story(id).await.map_err(unreadable)?;
         match entries.is_empty() {
@@ -64,12 +65,12 @@ impl Reader {
         }
     }
 
-    /// The entries after one, in order.
+    /// At most `most` entries after a sequence number, in order (pagination).
     pub async fn entries(&self, after: Option<u64>, most: usize) -> Result<Vec<LedgerEntry>, Stop> {
         self.store.entries(after, most).await.map_err(unreadable)
     }
 
-    /// Waits a while for an entry after this one; gives the last there is.
+    /// Waits up to `at_most` for an entry after `seq`; returns the last sequence number.
     pub async fn wait_past(
         &self,
         seq: Option<u64>,
@@ -78,7 +79,7 @@ impl Reader {
         self.store.wait_past(seq, at_most).await.map_err(unreadable)
     }
 
-    /// Bytes that an invocation's entries name; none when they are gone.
+    /// Payload that an invocation's entries refer to; `None` after it was pruned.
     pub async fn payload(
         &self,
         id: &InvocationId,
@@ -87,7 +88,7 @@ impl Reader {
         self.store.payload(id, digest).await.map_err(unreadable)
     }
 
-    /// The envelope of a call that is over; none while it is not, or when its bytes are gone.
+    /// Result envelope of a finished call; `None` while it runs, or after its payload was pruned.
     pub async fn result(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
         let (mut result, mut observed) = (None, None);
         for entry in &self.story(id).await? {
@@ -99,19 +100,19 @@ impl Reader {
                 }
             }
         }
-        // Whoever saw the effect knows better than whoever took the call over.
+        // The process that observed the effect knows more than the one that recovered the call.
         let Some(kept) = observed.or(result) else { return Ok(None) };
         let bytes = self.payload(id, &kept.digest).await?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
-    /// The facts of an entry.
+    /// Decodes the facts of an entry.
     pub fn facts(entry: &LedgerEntry) -> Result<Vec<Fact>, Stop> {
         entry.facts().map_err(unreadable)
     }
 }
 
-/// What is said where the ledger cannot be read.
+/// Refusal for an unreadable ledger.
 fn unreadable(fault: haft_ledger::Error) -> Stop {
     Stop::new(crate::recorder::code(&fault), format!("what was recorded cannot be read: {fault}"))
         .help("`haft audit verify` tells what is wrong with the store")

@@ -1,4 +1,5 @@
-//! The journal of one call: what happened so far, and when it reaches the ledger.
+//! Recorder of one call: collects its facts, appends them to the ledger, and holds the lease's
+//! fencing token.
 
 mod lease;
 mod opening;
@@ -22,7 +23,7 @@ pub(crate) use opening::{RecorderStart, TakenUp};
 use patience::Patience;
 pub(crate) use patience::{code, unrecorded};
 
-/// Notes every step of one call, in order, and hands them to the ledger.
+/// Buffers the facts of one call in order and appends them to the ledger.
 pub(crate) struct Recorder {
     id: InvocationId,
     actor: Arc<Actor>,
@@ -36,27 +37,27 @@ pub(crate) struct Recorder {
     phase_from: u64,
     seen: u16,
     fence: Option<Fence>,
-    /// The lease that is taken with what is saved next.
+    /// Lease to claim with the next append.
     claim: Option<LeaseClaim>,
-    /// What has to hold for anything about the call to be written.
+    /// Guard under which the next append is accepted.
     condition: Option<Guard>,
-    /// Whether that did not hold.
+    /// The store refused the append: another call holds this idempotency key.
     beaten: bool,
-    /// Whether somebody else has the right to write about the call.
+    /// The store refused the fencing token: another process took the call over.
     shut_out: bool,
-    /// Why nothing is to be written about the call.
+    /// Refusal that keeps the call off the record.
     refused: Option<Stop>,
     patience: Patience,
-    /// When the lease was last taken or prolonged, unless it was lost since.
+    /// Time of the last lease claim or renewal; `None` after the lease was lost.
     leased: Option<DualTime>,
     durable: bool,
-    /// Whether anything about it was handed to the ledger.
+    /// The ledger accepted an append about this call.
     written: bool,
-    /// The same, whatever came of it: what could not be written may be there all the same.
+    /// An append was tried; one that failed may be on disk all the same.
     tried: bool,
     status: Status,
     progress: u64,
-    /// Who else of its batch hears how far it is.
+    /// Progress feed to the other calls of the batch.
     pub(crate) seat: Option<Seat>,
 }
 
@@ -116,12 +117,12 @@ impl Recorder {
         self.status
     }
 
-    /// Whether others can know of the call already.
+    /// Returns true if the ledger accepted a record of the call.
     pub(crate) fn is_on_record(&self) -> bool {
         self.written
     }
 
-    /// Whether others may know of the call, even if this process could not write about it.
+    /// Returns true if the ledger may hold a record of the call, even after a failed append.
     pub(crate) fn may_be_on_record(&self) -> bool {
         self.tried
     }
@@ -130,65 +131,65 @@ impl Recorder {
         self.fence
     }
 
-    /// Says which contract the call is about.
+    /// Sets the contract of the call.
     pub(crate) fn about(&mut self, subject: String) {
         self.subject = Some(subject);
     }
 
-    /// Whether a status may be noted now.
+    /// Returns true if the status may follow the current one.
     pub(crate) fn may_note(&self, next: Status) -> bool {
         self.status == next || self.status.may_become(next)
     }
 
-    /// The contract, as far as it is known.
+    /// The contract, once resolved.
     pub(crate) fn subject(&self) -> Option<String> {
         self.subject.clone()
     }
 
-    /// Writes what is saved next only if this holds.
+    /// Makes the next append conditional on a guard.
     pub(crate) fn only_if(&mut self, condition: Guard) {
         self.condition = Some(condition);
     }
 
-    /// Whether another call was faster, so that nothing could be written about this one.
+    /// Returns true if another call holds the idempotency key, so that this one is not recorded.
     pub(crate) fn is_beaten(&self) -> bool {
         self.beaten
     }
 
-    /// Whether somebody else took the call over, so that only they know what becomes of it.
+    /// Returns true if another process took the call over, which alone knows its outcome.
     pub(crate) fn is_shut_out(&self) -> bool {
         self.shut_out
     }
 
-    /// Says that nothing can be written about the call, which is refused for that.
+    /// Refuses the call because it cannot be recorded.
     pub(crate) fn refuse(&mut self, stop: Stop) {
         self.refused = Some(stop);
     }
 
-    /// Whether the call was refused because nothing can be written about it.
+    /// Returns true if the call was refused because it cannot be recorded.
     pub(crate) fn is_refused(&self) -> bool {
         self.refused.is_some()
     }
 
-    /// Whether the end of the call waits for the disk. That of a read is queued.
+    /// Returns true if the end of the call waits for the disk; the end of a read is only queued.
     pub(crate) fn is_durable(&self) -> bool {
         self.durable
     }
 
-    /// Says how long the call may take: the ledger must not take longer.
+    /// Bounds the ledger timeout by the timeout of the call.
     pub(crate) fn may_take(&mut self, time: Duration) {
         self.patience = Patience::of(time);
     }
 
-    /// Says when the time of the call runs out.
+    /// Bounds the ledger timeout by the deadline of the call.
     pub(crate) fn runs_out(&mut self, until: Instant) {
         self.patience = self.patience.until(until);
     }
 
-    /// Notes that something happened.
+    /// Records an event with the phases since the last one.
     pub(crate) fn note(&mut self, event: Event) {
         if let Some(next) = event.status() {
-            // INVARIANT: every path through the rooms is one of the standard's table.
+            // INVARIANT: every path through the pipeline follows the standard's transition table.
             debug_assert!(self.may_note(next), "{} may not become {next}", self.status);
             self.status = next;
         }
@@ -199,10 +200,10 @@ impl Recorder {
         self.facts.push(Fact { at: self.clock.now(), phases, event });
     }
 
-    /// Takes back what was noted and could not be written. The phases before it are over all the
-    /// same.
+    /// Removes buffered events that could not be written, and keeps the phases that ended with
+    /// them.
     pub(crate) fn retract(&mut self, taken_back: impl Fn(&Event) -> bool) {
-        // The phases that ended with it ended all the same.
+        // Phases of removed facts move to the next fact that stays.
         let mut ended = Vec::new();
         for mut fact in std::mem::take(&mut self.facts) {
             ended.append(&mut fact.phases);
@@ -215,7 +216,7 @@ impl Recorder {
         self.phases = ended;
     }
 
-    /// Notes bytes that facts name.
+    /// Buffers a payload that a fact refers to, once per digest.
     pub(crate) fn keep(&mut self, (kept, blob): (PayloadRef, Blob)) -> PayloadRef {
         if !self.blobs.iter().any(|other| other.digest == blob.digest) {
             self.blobs.push(blob);
@@ -223,34 +224,34 @@ impl Recorder {
         kept
     }
 
-    /// The next report of progress.
+    /// Numbers the next progress report.
     pub(crate) fn report(&mut self, fill: impl FnOnce(u64) -> Reported) -> Reported {
         self.progress += 1;
         fill(self.progress)
     }
 
-    /// Puts everything noted so far on the disk, and waits for it.
+    /// Appends everything buffered and waits for the disk.
     pub(crate) async fn save(&mut self) -> Result<(), Stop> {
         self.durable = true;
         self.send(Wait::Until(self.patience.end().into_std())).await
     }
 
-    /// Shows what was noted so far to others while the call goes on. Whoever is shown takes a lease,
-    /// or the next process would take the call for one that nobody has.
+    /// Makes the buffered facts visible to other processes while the call runs. It claims a lease,
+    /// because recovery takes over a visible call without one.
     pub(crate) async fn show(&mut self, options: &crate::Options) -> Result<(), Stop> {
         self.claim(options);
         self.send(Wait::Until(self.patience.short().into_std())).await
     }
 
-    /// Forgets a condition under which nothing was written yet, with what was noted under it.
+    /// Drops an unwritten guard with the idempotency binding recorded under it.
     pub(crate) fn unbind(&mut self) {
         if self.condition.take().is_some() {
             self.retract(|event| matches!(event, Event::IntentBound(_)));
         }
     }
 
-    /// Hands the last of it to the ledger, and does not keep what cannot be written. The right to
-    /// write is given back with it, unless it is kept.
+    /// Appends the last facts and discards what the ledger refuses. The append releases the lease,
+    /// unless the caller keeps it.
     pub(crate) async fn close(&mut self, keeps: bool) -> Result<(), Stop> {
         let wait = if self.durable { Wait::Disk } else { Wait::Queue };
         self.claim = None;
@@ -264,14 +265,14 @@ impl Recorder {
         let release = self.fence.filter(|_| !keeps);
         let sent = Draft { release, ..self.draft() };
         let reports = self.reports(&sent.facts);
-        // What is not written in time may be written later, as nobody takes it back.
+        // A timed-out append stays queued, so the ledger may still write it.
         let written = self.patience.hold(self.store.append(sent, wait)).await.map(|_| ());
         let written = written.map_err(|fault| self.refused(fault));
         if written.is_ok() {
             self.tell(reports);
         }
         if written.is_ok() && !keeps {
-            // It was given back together with what was written; otherwise whoever closes does.
+            // The append released the lease; otherwise the caller releases it.
             self.fence = None;
         }
         written
@@ -297,14 +298,14 @@ impl Recorder {
                 Ok(())
             }
             Err(fault) => {
-                // Nothing of it was written, so a later try tells the whole story.
+                // Nothing was written, so the next append repeats the facts.
                 (self.facts, self.blobs) = kept;
                 Err(self.refused(fault))
             }
         }
     }
 
-    /// Notes why nothing could be written.
+    /// Records why the store refused the append.
     fn refused(&mut self, fault: haft_ledger::Error) -> Stop {
         match &fault {
             haft_ledger::Error::Forbidden(Guard::Intent { .. }) => self.beaten = true,
@@ -319,7 +320,7 @@ impl Recorder {
         fence.into_iter().chain(self.condition.clone()).collect()
     }
 
-    /// How far the call is by some facts, where anybody wants to know.
+    /// Progress reports among some facts; empty outside of a batch.
     fn reports(&self, facts: &[Fact]) -> Vec<Reported> {
         let report = |fact: &Fact| match &fact.event {
             Event::Progressed(reported) | Event::PartialResult(reported) => {
@@ -333,7 +334,7 @@ impl Recorder {
         }
     }
 
-    /// Whoever hears of it can look it up.
+    /// Sends progress after the append, so that a reader finds it in the ledger.
     fn tell(&self, reports: Vec<Reported>) {
         if let Some(seat) = &self.seat {
             seat.tell(reports);

@@ -1,4 +1,7 @@
-//! Taking up calls whose own process is gone: still waiting, never sent, or nobody knows.
+//! Crash recovery: takes over open calls whose lease expired and resumes, refuses or resolves each.
+//!
+//! A call that waits for an approver keeps waiting, an unsent one is refused or runs again, and the
+//! backend is asked for the outcome of a submitted one.
 
 mod asked;
 mod effect;
@@ -30,29 +33,29 @@ use crate::validate;
 use crate::{CallOptions, Patience, Runtime, Unsent};
 pub(crate) use past::Past;
 
-/// How many open calls are looked up at once, and how many are settled side by side.
+/// Open calls per page of the ledger, and calls that are recovered in parallel.
 const PAGE: usize = 1000;
 const AT_ONCE: usize = 64;
 
-/// What came of taking a call up again.
+/// Result of taking a call over.
 #[derive(Debug)]
 pub enum RecoveryOutcome {
-    /// It is over now.
+    /// The call is over; this is its result.
     Finished(Box<Envelope>),
-    /// People have to answer first.
+    /// The call waits for an approver.
     StillWaiting,
-    /// Another process has it.
+    /// Another process holds the lease.
     Elsewhere,
 }
 
-/// Whether somebody waits for a call that is taken up.
+/// Whether a client waits for the recovered call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attendance {
     Yes,
     No,
 }
 
-/// A call that this process took, and nobody else has.
+/// A call whose lease this process holds.
 pub(crate) struct ClaimedCall<'r> {
     fence: Fence,
     leased: DualTime,
@@ -60,8 +63,8 @@ pub(crate) struct ClaimedCall<'r> {
 }
 
 impl Runtime {
-    /// Takes up a call unless another process that is alive has it. Waits for as long as a dead
-    /// process keeps its lease.
+    /// Takes a call over unless a live process holds its lease. Waits until the lease of a dead
+    /// process expires.
     pub async fn take_over(&self, id: &InvocationId) -> Result<RecoveryOutcome, Stop> {
         let patience = Instant::now() + self.options.lease + self.options.look * 2;
         loop {
@@ -76,11 +79,12 @@ impl Runtime {
         }
     }
 
-    /// Settles every open call that no live process has, and tells calls that were undone of it.
-    /// Calls that wait for people go on waiting.
+    /// Recovers every open call without a live lease, and records finished compensations on their
+    /// originals. Calls that wait for an approver keep waiting.
     pub async fn recover(&self) -> Result<Vec<Envelope>, Stop> {
         let mut filter = RunFilter { open: true, most: PAGE, ..RunFilter::default() };
-        let (mut settled, mut failed) = (Vec::new(), None);
+        // First: a call that this run leaves unknown was looked up just now.
+        let (mut settled, mut failed) = (Vec::new(), self.look_again().await.err());
         loop {
             let page = self.store.runs(&filter).await.map_err(unrecorded)?;
             for some in page.chunks(AT_ONCE) {
@@ -90,7 +94,7 @@ impl Runtime {
                 for finished in Crew::new(works).all().await {
                     match finished {
                         Ok(finished) => settled.extend(finished),
-                        // One that cannot be settled keeps nobody from settling the others.
+                        // One failed recovery does not keep the others from running.
                         Err(stop) => failed = failed.or(Some(stop)),
                     }
                 }
@@ -100,12 +104,11 @@ impl Runtime {
                 None => break,
             }
         }
-        self.look_again().await?;
         self.tell_originals().await?;
         failed.map_or(Ok(settled), Err)
     }
 
-    /// Settles one open call, if nobody has it and it does not wait for people.
+    /// Recovers one open call, if no process holds its lease and it does not wait for an approver.
     async fn recovered(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
         let Some(grabbed) = self.grab(id).await? else { return Ok(None) };
         match self.resume(id, grabbed, Attendance::No).await? {
@@ -114,12 +117,12 @@ impl Runtime {
         }
     }
 
-    /// Ends a call that waits for people and that nobody else has.
+    /// Ends a call that waits for an approver, if no other process holds its lease.
     pub(crate) async fn end_waiting(&self, id: &InvocationId) -> Result<bool, Stop> {
         self.end_waiting_with(id, |_| None).await
     }
 
-    /// The same for a reason of its own.
+    /// The same, with a reason of the caller's; `None` falls back to the usual one.
     pub(crate) async fn end_waiting_with(
         &self,
         id: &InvocationId,
@@ -137,7 +140,7 @@ impl Runtime {
         Ok(true)
     }
 
-    /// Takes a call that nobody has: no process that is alive, and nobody in this one.
+    /// Claims the lease of an open call; `None` if a live process, or this one, has the call.
     pub(crate) async fn grab(&self, id: &InvocationId) -> Result<Option<ClaimedCall<'_>>, Stop> {
         let Some(enlisted) = self.enlist(id) else { return Ok(None) };
         let node = &self.options.node;
@@ -145,7 +148,7 @@ impl Runtime {
         let until = leased.later(self.options.lease);
         let fence = self.store.lease(id, node, leased.clone(), until).await;
         let fence = fence.map_err(unrecorded)?;
-        // The lease may have been free because the call had just ended.
+        // The lease may be free because the call has just ended.
         match (fence, self.status_of(id).await?) {
             (Some(fence), Some(status)) if !status.is_terminal() => {
                 Ok(Some(ClaimedCall { fence, leased, enlisted }))
@@ -191,7 +194,7 @@ impl Runtime {
         Ok(RecoveryOutcome::Finished(Box::new(walk.finish(outcome).await)))
     }
 
-    /// A walk that stands where the one before it ended.
+    /// Rebuilds the pipeline of a call at its last recorded state.
     async fn walk_again<'r>(
         &'r self,
         id: &InvocationId,
@@ -240,7 +243,7 @@ impl Runtime {
         Ok(walk)
     }
 
-    /// Bytes of this call that the ledger keeps, as JSON.
+    /// Payload of this call, as JSON.
     async fn value(&self, id: &InvocationId, digest: &Digest) -> Result<Value, Stop> {
         let gone = || {
             Stop::new(Code::Internal, format!("`{digest}` of `{id}` is gone, so it cannot go on"))
@@ -253,7 +256,7 @@ impl Runtime {
 type RecoveryResult = Result<haft_driver::Output, Halt>;
 
 impl CallPipeline<'_> {
-    /// Goes on from the question that the call waits for; none while it is open.
+    /// Resumes from the approval question that the call waits for; `None` while it is open.
     async fn go_on(
         &mut self,
         past: &Past,
@@ -280,8 +283,9 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A call that the rules had allowed when its process died, if it may run now: the workspace wants
-    /// that, it is the same call by the same driver, and the rules still say yes.
+    /// Reauthorizes a call that was allowed but not sent when its process died. It runs only if the
+    /// workspace sets `Unsent::Run`, input, driver and effects are unchanged, and the rules still
+    /// allow it.
     async fn still_allowed(
         &mut self,
         past: &Past,
@@ -312,8 +316,8 @@ impl CallPipeline<'_> {
         }))
     }
 
-    /// The call and the plan with the input that was judged, or that ran, as far as they can be had
-    /// today.
+    /// Rebuilds the call and its plan, with the input that was judged or that ran, against today's
+    /// catalog.
     async fn as_it_was(
         &mut self,
         past: &Past,
@@ -332,7 +336,7 @@ impl CallPipeline<'_> {
         Ok((call, understood))
     }
 
-    /// What the answers amount to that came since.
+    /// Applies the answers that approvers gave since.
     async fn answered_since(
         &mut self,
         past: &Past,

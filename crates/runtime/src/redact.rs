@@ -9,16 +9,17 @@ mod encoded;
 mod escaped;
 mod percent;
 
-/// What stands in for a value that was taken out.
+/// Placeholder for a redacted value.
 pub(crate) const WITHHELD: &str = "[withheld]";
 
-/// Texts shorter than this turn up everywhere, so only their own place is cleaned.
+/// Minimum length in bytes of a value that is redacted everywhere; shorter ones recur by chance, so
+/// only their own field is redacted.
 const SHORTEST: usize = 4;
 
-/// The same for a text inside a secret.
+/// Minimum length in bytes of a text inside a JSON secret.
 const SHORTEST_PART: usize = 8;
 
-/// The sensitive values of one call.
+/// Sensitive values of one call, and the JSON pointers of its sensitive fields.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Redactor {
     pointers: Vec<String>,
@@ -26,12 +27,12 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    /// Nothing to hide yet, at these places.
+    /// A redactor for these sensitive fields, without values yet.
     pub(crate) fn new(pointers: &[String]) -> Redactor {
         Redactor { pointers: pointers.to_vec(), values: Vec::new() }
     }
 
-    /// Remembers what stands at the sensitive places of a value.
+    /// Collects the values of the sensitive fields.
     pub(crate) fn learn(&mut self, value: &Value) {
         for pointer in &self.pointers {
             if let Some(found) = value.pointer(pointer) {
@@ -41,19 +42,19 @@ impl Redactor {
         self.in_order();
     }
 
-    /// Remembers a secret, in every form in which it may come back.
+    /// Adds a secret in every encoding in which a backend may return it.
     pub(crate) fn hide(&mut self, secret: &Secret) {
         self.values.extend(forms(secret));
         self.in_order();
     }
 
-    /// The longest first, so that a value inside another leaves no remains.
+    /// Sorts the longest first, so that a value inside another leaves no remains.
     fn in_order(&mut self) {
         self.values.sort_by_key(|text| std::cmp::Reverse(text.expose().len()));
         self.values.dedup();
     }
 
-    /// Remembers what stands at the sensitive places of another call's value, wherever it turns up.
+    /// Collects the sensitive values of another call, to redact wherever they recur.
     pub(crate) fn learn_of_another(&mut self, pointers: &[String], value: &Value) {
         let mut other = Redactor::new(pointers);
         other.learn(value);
@@ -61,15 +62,15 @@ impl Redactor {
         self.in_order();
     }
 
-    /// Whether there is anything to hide.
+    /// Returns true if there is nothing to redact.
     pub(crate) fn is_idle(&self) -> bool {
         self.values.is_empty() && self.pointers.is_empty()
     }
 
-    /// A text without sensitive values, and how many were taken out.
+    /// Redacts a text and returns the number of redactions.
     ///
-    /// What hides or steers is gone as well, and the rest is looked at again then: nothing hides
-    /// between the letters of a secret.
+    /// Invisible and control characters are removed as well, and the rest is searched again: no
+    /// character splits a secret to hide it.
     pub(crate) fn text(&self, text: &str) -> (String, u64) {
         let (taken, count) = self.taken_out(text);
         match cleaned(&taken) {
@@ -98,7 +99,7 @@ impl Redactor {
         (clean, count)
     }
 
-    /// A report without sensitive values, and with a percentage that can be written down.
+    /// Redacts a progress report and clamps its percentage to 0–100.
     pub(crate) fn progress(&self, said: Progress) -> Progress {
         let percent = said.percent.filter(|percent| percent.is_finite());
         Progress {
@@ -109,7 +110,7 @@ impl Redactor {
         }
     }
 
-    /// A value with its sensitive places emptied and sensitive texts taken out.
+    /// Redacts the sensitive fields of a value and every sensitive text in it; returns the count.
     pub(crate) fn value(&self, value: &mut Value) -> u64 {
         let mut count = 0;
         for pointer in &self.pointers {
@@ -121,7 +122,8 @@ impl Redactor {
         count + self.everywhere(value)
     }
 
-    /// A value with sensitive texts taken out wherever they stand, its own places left alone.
+    /// Redacts sensitive texts anywhere in a value, without its sensitive fields; returns the
+    /// count.
     pub(crate) fn everywhere(&self, value: &mut Value) -> u64 {
         match value {
             Value::String(text) => {
@@ -148,7 +150,7 @@ impl Redactor {
         }
     }
 
-    /// Fields whose very names hold something sensitive.
+    /// Redacts the names of fields; returns the count.
     fn names(&self, fields: &mut Map<String, Value>) -> u64 {
         let hidden = |name: &String| {
             let holds = |value: &Secret| {
@@ -169,7 +171,7 @@ impl Redactor {
         count
     }
 
-    /// A link with sensitive texts taken out.
+    /// Redacts a link; returns the count.
     pub(crate) fn link(&self, link: &mut Link) -> u64 {
         let (clean, count) = self.text(&link.uri);
         link.uri = clean;
@@ -179,7 +181,7 @@ impl Redactor {
         count + more
     }
 
-    /// Pieces of a result with sensitive texts taken out.
+    /// Redacts content pieces; returns the count.
     pub(crate) fn content(&self, pieces: &mut [Content]) -> u64 {
         pieces.iter_mut().map(|piece| self.piece(piece)).sum()
     }
@@ -203,7 +205,7 @@ impl Redactor {
         }
     }
 
-    /// A refusal that repeats nothing sensitive.
+    /// Redacts a refusal: message, help, cause and rejected drivers.
     pub(crate) fn stop(&self, mut stop: Stop) -> Stop {
         stop.message = self.text(&stop.message).0;
         stop.help = stop.help.map(|help| self.text(&help).0);
@@ -231,13 +233,13 @@ impl Redactor {
         stop
     }
 
-    /// Whether a place holds, or lies inside, something sensitive.
+    /// Returns true if a pointer holds, or lies inside, a sensitive field.
     fn covers(&self, place: &str) -> bool {
         self.pointers.iter().any(|pointer| overlap(place, pointer))
     }
 }
 
-/// Whether one of two places, as JSON pointers, lies inside the other or is the same.
+/// Returns true if two JSON pointers are equal or one lies inside the other.
 pub(crate) fn overlap(one: &str, other: &str) -> bool {
     let inside = |a: &str, b: &str| {
         a.strip_prefix(b).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -257,13 +259,13 @@ fn leaves(value: &Value, found: &mut Vec<Secret>) {
     }
 }
 
-/// A text, and the same text inside JSON that was written as text.
+/// A text, and its forms when escaped inside a JSON string.
 fn plain(text: &str) -> Vec<Secret> {
     let written = escaped::all(text).into_iter().map(Secret::new);
     std::iter::once(Secret::new(text.to_owned())).chain(written).collect()
 }
 
-/// A secret as it is, and as backends tend to repeat it.
+/// A secret in every form in which backends return it.
 fn forms(secret: &Secret) -> Vec<Secret> {
     let text = secret.expose();
     if text.len() < SHORTEST {
@@ -278,8 +280,8 @@ fn forms(secret: &Secret) -> Vec<Secret> {
     forms
 }
 
-/// The texts inside a secret that is JSON, since each may come back by itself. Short ones say what
-/// kind of thing they stand beside, and turn up everywhere.
+/// The strings and numbers inside a JSON secret, since each may come back alone. Short ones are
+/// left out, because they recur by chance.
 fn parts(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     if let Ok(whole @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text) {
@@ -289,8 +291,8 @@ fn parts(text: &str) -> Vec<Secret> {
     found
 }
 
-/// Puts the values that were withheld back into an input that somebody changed, where they stood.
-/// What is left over stands where nothing was withheld, and that is a mistake.
+/// Restores redacted values in an edited input, where they stood. A placeholder elsewhere is an
+/// error.
 pub(crate) fn put_back(edited: &mut Value, shown: &Value, original: &Value) -> Result<(), Stop> {
     restore(edited, shown, Some(original));
     match holds_withheld(edited) {
@@ -303,7 +305,7 @@ pub(crate) fn put_back(edited: &mut Value, shown: &Value, original: &Value) -> R
     }
 }
 
-/// Whether something in a value stands for what nobody may see.
+/// Returns true if a value contains the placeholder.
 pub(crate) fn holds_withheld(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains(WITHHELD),
@@ -328,7 +330,7 @@ fn restore(edited: &mut Value, shown: &Value, original: Option<&Value>) {
                 restore(value, shown, original.get(index));
             }
         }
-        // A text with something withheld in it comes back only whole, as it was shown.
+        // A partly redacted text is restored only if it is unchanged.
         (edited, shown) if *edited == *shown && *edited != *original => *edited = original.clone(),
         (_, _) => {}
     }

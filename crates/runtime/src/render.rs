@@ -1,4 +1,4 @@
-//! How a result reads: for a model, for people, for the search in a transcript.
+//! Result rendering: turns content into text for a model, for people and for transcript search.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use haft_driver::ExactNumber;
 use haft_model::{Content, Link, cleaned_value};
 use serde_json::Value;
 
-/// What a model reads where a tool gave nothing.
+/// Text that a model reads for an empty result.
 pub(crate) const NOTHING: &str = "(the tool gave no output)";
 
-/// The pieces as plain text, one after the other.
+/// The pieces as plain text, one per line.
 pub(crate) fn plain(content: &[Content]) -> String {
     let pieces: Vec<String> = content.iter().map(piece).collect();
     pieces.join("\n")
@@ -39,7 +39,7 @@ fn piece(piece: &Content) -> String {
     }
 }
 
-/// Whether a piece says more than its words.
+/// Returns true if a piece carries more than its text.
 pub(crate) fn is_more_than_words(piece: &Content) -> bool {
     match piece {
         Content::Image(_)
@@ -58,7 +58,7 @@ pub(crate) fn is_more_than_words(piece: &Content) -> bool {
     }
 }
 
-/// The first characters of a text, cut at a character; and whether anything was left out.
+/// Truncates a text to `most` characters; the flag says that something was cut.
 pub(crate) fn capped(text: &str, most: usize) -> (&str, bool) {
     match text.char_indices().nth(most) {
         Some((at, _)) => (text.get(..at).unwrap_or_default(), true),
@@ -66,7 +66,7 @@ pub(crate) fn capped(text: &str, most: usize) -> (&str, bool) {
     }
 }
 
-/// A value as JSON, with the digits of numbers that are longer than a value keeps.
+/// A value as JSON, with exact digits for numbers that a double cannot hold.
 pub(crate) fn json(value: &Value, exact: &[ExactNumber]) -> String {
     if exact.is_empty() {
         return value.to_string();
@@ -81,7 +81,7 @@ fn write(value: &Value, at: &mut String, exact: &HashMap<&str, &str>, text: &mut
     let length = at.len();
     match value {
         Value::Number(number) => {
-            // Hooks and redaction may have put another number there.
+            // A hook or redaction may have replaced the number.
             let digits = exact
                 .get(at.as_str())
                 .filter(|digits| digits.parse() == Ok(number.as_f64().unwrap_or(f64::NAN)));
@@ -114,7 +114,7 @@ fn write(value: &Value, at: &mut String, exact: &HashMap<&str, &str>, text: &mut
     }
 }
 
-/// The bytes that a driver gave, in the form in which they are kept.
+/// Bytes of a driver's output, in the form that the ledger stores.
 pub(crate) fn native(
     structured: Option<&Value>,
     content: &[Content],
@@ -128,7 +128,7 @@ pub(crate) fn native(
     }
 }
 
-/// One line for people.
+/// One line of at most 120 characters, without control characters.
 pub(crate) fn line(text: &str) -> String {
     let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match capped(flat.trim(), 120) {

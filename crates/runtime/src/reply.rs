@@ -1,26 +1,26 @@
-//! Answering a question of the inbox, whatever became of it and of its call meanwhile.
+//! Approval reply: answers a question of the approval inbox and resumes its call where no process
+//! holds it.
 
 use haft_ledger::{QuestionFilter, QuestionRecord, RunFilter};
 use haft_model::{Code, Envelope, QuestionId, QuestionState, Stop};
 
 use crate::{AnswerOutcome, RecoveryOutcome, Reply, Runtime};
 
-/// What an answer led to.
+/// Result of an approver's answer.
 #[derive(Debug)]
 pub enum Led {
-    /// The call was carried out here.
+    /// The call ran in this process.
     To(Box<Envelope>),
-    /// Whoever made the call goes on with it.
+    /// The caller's process resumes the call.
     On,
-    /// Others have to answer too.
+    /// The call needs further approvers.
     ToOthers,
-    /// The call is not what it was when that was asked, so it is asked about anew.
+    /// The call changed since the question, so a new one is open.
     ToAnother(QuestionId),
 }
 
 impl Runtime {
-    /// Answers a question. A yes that was said before, while nobody was there to carry the call out,
-    /// carries it out.
+    /// Answers a question. A repeated approval resumes a call whose process died after the first.
     pub async fn reply(&self, record: &QuestionRecord, reply: Reply) -> Result<Led, Stop> {
         let agreed = record.answers.iter().any(|one| one.approves && one.by == reply.by.id);
         let agreed = agreed && record.state == QuestionState::Open;
@@ -34,13 +34,14 @@ impl Runtime {
             AnswerOutcome::StillOpen => {
                 Ok(self.asked_anew(record).await?.map_or(Led::ToOthers, Led::ToAnother))
             }
-            // The caller's process keeps the call whether the answer was the last it needs or not.
+            // The caller's process holds the call whether or not the answer was the last one
+            // needed.
             AnswerOutcome::Passed if self.still_waits(record).await? => Ok(Led::ToOthers),
             AnswerOutcome::Passed => Ok(Led::On),
         }
     }
 
-    /// Somebody said yes before, and nobody may have been there to carry the call out.
+    /// Resumes a call that was approved before, if no process holds it.
     async fn take_up(&self, record: &QuestionRecord) -> Result<Led, Stop> {
         let id = &record.question.bound.invocation;
         let filter = RunFilter { id: Some(id.clone()), ..RunFilter::default() };
@@ -57,7 +58,7 @@ impl Runtime {
         }
     }
 
-    /// The question that was asked in place of one that was answered, if there is one.
+    /// The open question that replaced an answered one.
     async fn asked_anew(&self, record: &QuestionRecord) -> Result<Option<QuestionId>, Stop> {
         let invocation = Some(record.question.bound.invocation.clone());
         let filter = QuestionFilter { invocation, open: true, ..QuestionFilter::default() };
@@ -77,7 +78,7 @@ impl Runtime {
     }
 }
 
-/// A question that is settled is answered by nobody any more.
+/// Refuses an answer to a question that is no longer open.
 fn still_open(record: &QuestionRecord) -> Result<(), Stop> {
     match record.state {
         QuestionState::Open => Ok(()),

@@ -1,4 +1,4 @@
-//! Settling what nobody knew: a person looked, and says what became of an effect.
+//! Manual resolution of an unknown effect: an approver states whether the call took effect.
 
 use haft_ledger::{Draft, Guard, Story, Wait};
 use haft_model::{
@@ -10,12 +10,12 @@ use serde_json::json;
 use crate::Runtime;
 use crate::recorder::unrecorded;
 
-/// What a person found out about an effect that nobody knew.
+/// What an approver states about an unknown effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManualResolution {
-    /// It took place.
+    /// The effect happened.
     Committed,
-    /// It did not.
+    /// The effect did not happen.
     Absent,
 }
 
@@ -29,8 +29,8 @@ impl ManualResolution {
 }
 
 impl Runtime {
-    /// Puts on record what became of a call of which nobody knew whether it took effect. That can be
-    /// said once, by a person who may answer questions, and with a reason.
+    /// Records the outcome of a call whose effect is unknown. Only an actor who may answer
+    /// questions can do so, once and with a reason.
     pub async fn settle(
         &self,
         id: &InvocationId,
@@ -69,7 +69,7 @@ impl Runtime {
         }
     }
 
-    /// Refuses to say that a call did not take effect while it still may.
+    /// Refuses `Absent` while the call may still take effect.
     async fn too_late(&self, id: &InvocationId) -> Result<(), Stop> {
         match self.past(id).await?.until() {
             Some(until) if !until.is_past(&self.clock.time()) => {
@@ -82,7 +82,7 @@ impl Runtime {
         }
     }
 
-    /// A call that was to undo another, and of which nobody knew whether it had, did.
+    /// Records on the original call that its compensation, unknown until now, took effect.
     async fn undone_after_all(
         &self,
         original: &InvocationId,
@@ -98,7 +98,7 @@ impl Runtime {
         self.add(&story, actor, Event::CompensationEnded(ended)).await
     }
 
-    /// What the ledger tells of a call; one of another tenant does not exist.
+    /// Reads the history of a call; a call of another tenant counts as not found.
     pub(crate) async fn told(&self, id: &InvocationId, tenant: &str) -> Result<Story, Stop> {
         let unknown = || {
             Stop::new(Code::ResourceNotFound, format!("there is no call `{id}`"))
@@ -113,7 +113,7 @@ impl Runtime {
         if theirs { Ok(story) } else { Err(unknown()) }
     }
 
-    /// Adds a fact to a call that is over, if nothing was added since its story was told.
+    /// Adds a fact to a finished call, if the ledger has no newer entry about it.
     pub(crate) async fn add(&self, story: &Story, by: &Actor, event: Event) -> Result<(), Stop> {
         let key = story.tool_id.split('@').next().unwrap_or_default();
         let version = story.tool_version.as_ref();

@@ -7,30 +7,31 @@ use haft_driver::Failure;
 use haft_model::{Backoff, Code, EffectState, RetryPolicy};
 use serde_json::Value;
 
-/// What a call is, as far as doing it again is concerned.
+/// Retry class of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RetryKind {
-    /// It changes nothing.
+    /// The call changes nothing.
     Read,
-    /// Doing it again changes nothing more: by nature, or because the backend holds it to its key.
+    /// A repeat changes nothing more: by nature, or because the backend deduplicates by idempotency
+    /// key.
     Idempotent,
-    /// Doing it again does it twice.
+    /// A repeat has the effect twice.
     Write,
 }
 
 /// What may follow a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Another attempt, under the same key.
+    /// A retry under the same idempotency key.
     Again,
-    /// The backend is asked what became of it.
+    /// A status lookup at the backend.
     AskStatus,
-    /// Nothing.
+    /// No retry and no lookup.
     Stop,
 }
 
-/// The table of ARuntime's retry rules: what is known of the effect, and what may follow for a read,
-/// an idempotent write and any other write.
+/// ARuntime's retry table: for each effect state, what may follow for a read, an idempotent write
+/// and any other write.
 pub(crate) const TABLE: [(EffectState, [Next; 3]); 9] = {
     use Next::{Again, AskStatus, Stop};
     [
@@ -46,8 +47,7 @@ pub(crate) const TABLE: [(EffectState, [Next; 3]); 9] = {
     ]
 };
 
-/// What may follow a failure. Only what passes by itself is worth another attempt: a refusal stays
-/// a refusal however often it is asked for.
+/// Decides what follows a failure. Only transient codes are retried; a refusal stays a refusal.
 pub(crate) fn next(failure: &Failure, kind: RetryKind, declared_retryable: bool) -> Next {
     let passing = match failure.stop.code {
         Code::TimeoutBeforeSubmit
@@ -57,7 +57,7 @@ pub(crate) fn next(failure: &Failure, kind: RetryKind, declared_retryable: bool)
         Code::ExecutionFailed => declared_retryable,
         _ => false,
     };
-    // Nobody knows what became of it: that has to be found out, whatever the code.
+    // The outcome is unknown, so it needs a lookup whatever the code.
     let lost = matches!(failure.effect, EffectState::Submitted | EffectState::Unknown);
     let row = TABLE.iter().find(|(effect, _)| *effect == failure.effect);
     let Some((_, row)) = row else { return Next::Stop };
@@ -74,7 +74,8 @@ pub(crate) fn next(failure: &Failure, kind: RetryKind, declared_retryable: bool)
     }
 }
 
-/// How long to wait before the attempt of this number, from 2 on; `jitter` is from 0 to 1.
+/// Backoff before attempt `number`, from 2 on; `jitter` is from 0 to 1, and a longer
+/// `retry_after_ms` of the backend wins.
 pub(crate) fn pause(policy: RetryPolicy, number: u32, failure: &Failure, jitter: f64) -> Duration {
     let doubled = match policy.backoff {
         Backoff::Fixed => 0,

@@ -1,4 +1,4 @@
-//! The runtime: what is fixed, what is living, and the door through which calls come in.
+//! Runtime: options, shared state and the current world of a process that runs calls.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -20,67 +20,67 @@ use crate::undelivered_results::UndeliveredResults;
 use crate::wait::QUIET;
 use crate::{Clock, SharedTimer, World};
 
-/// How many calls that ended wait to be heard of; whoever is slower misses the oldest.
+/// Capacity of the feed of ended calls; a slower subscriber misses the oldest.
 const MOST_ENDINGS: usize = 2048;
 
-/// What is set once.
+/// Runtime options, fixed at construction.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What this process is called in leases; no two may share it.
+    /// Name of this process in leases, unique among processes.
     pub node: String,
-    /// How many calls run at once.
+    /// Number of execution slots: calls that run in parallel.
     pub max_parallel: usize,
-    /// How long a lease lasts unless it is renewed: so long a dead process keeps its calls.
+    /// Term of a lease without renewal; recovery takes a dead process's calls over after it.
     pub lease: Duration,
-    /// How long after the time of an attempt its backend may still carry it out, where no contract
-    /// says more. What is on record as submitted is sent within this time, or not at all.
+    /// How long past an attempt's timeout its backend may still act, unless the contract says more.
+    /// A recorded submission is sent within this time or not at all.
     pub final_after: Duration,
-    /// How long a question may be answered.
+    /// Time until an approval question expires.
     pub question: Duration,
-    /// Who fills in forms of backends that a caller cannot show.
+    /// Who answers elicitation forms that the caller cannot show.
     pub forms: Forms,
-    /// How long such a form may wait. The driver, and all that the call touches, are held meanwhile.
+    /// Time until such a form expires. The call keeps its driver and its locks meanwhile.
     pub form: Duration,
-    /// How long a yes of the rules holds.
+    /// Validity of a permit that the rules granted.
     pub permit: Duration,
-    /// How long a driver that is to stop may take before it is stopped.
+    /// Grace period of a driver after cancellation, before it is stopped.
     pub grace: Duration,
-    /// How often other processes' answers are looked for.
+    /// Polling interval for answers and usage of other processes.
     pub look: Duration,
-    /// What an ask becomes where nobody is at hand.
+    /// What becomes of a question where no approver is reachable.
     pub non_interactive: NonInteractive,
-    /// What becomes of a call whose process died after it was allowed and before anything was sent.
+    /// What recovery does with a call that was allowed but not sent when its process died.
     pub unsent: Unsent,
-    /// When a driver that fails is left alone.
+    /// Circuit breaker: when it opens and for how long.
     pub rest: BreakerOptions,
 }
 
-/// What an ask becomes where nobody is at hand.
+/// What becomes of a question where no approver is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NonInteractive {
-    /// It waits in the inbox.
+    /// The call waits in the approval inbox.
     Ask,
-    /// The call ends.
+    /// The call is denied.
     Deny,
 }
 
-/// Who fills in forms of backends.
+/// Who answers elicitation forms of backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forms {
-    /// Whoever called, or nobody.
+    /// Only the caller.
     Off,
-    /// People, in the inbox, where whoever called cannot show a form.
+    /// People, in the inbox, where the caller cannot show a form.
     Inbox,
     /// People, in the inbox, for every call that no person made.
     People,
 }
 
-/// What becomes of a call whose process died before anything was sent.
+/// What recovery does with a call that was not sent when its process died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
-    /// It ends, and whoever made it may call again.
+    /// Refuses the call; the caller may retry.
     Refuse,
-    /// It runs, if the rules still allow it.
+    /// Runs the call, if the rules still allow it.
     Run,
 }
 
@@ -104,7 +104,7 @@ impl Default for Options {
     }
 }
 
-/// Takes calls through the rooms. Cheap to share.
+/// Runs calls through the pipeline; share it through an `Arc`.
 pub struct Runtime {
     pub(crate) options: Options,
     pub(crate) store: Arc<dyn Store>,
@@ -112,18 +112,18 @@ pub struct Runtime {
     pub(crate) queue: Queue,
     pub(crate) under_way: Arc<SingleFlight>,
     pub(crate) delivery: Arc<UndeliveredResults>,
-    /// Fires when no more calls are taken.
+    /// Fires at shutdown, when the runtime stops accepting calls.
     pub(crate) closing: Cancel,
-    /// Rings whenever a call is no longer under way.
+    /// Notifies when a call leaves the runtime.
     pub(crate) left: Notify,
-    /// When calls that run are looked at.
+    /// Shared timer by which running calls are polled.
     pub(crate) pulse: SharedTimer,
     pub(crate) limits: Quotas,
     pub(crate) rests: CircuitBreakers,
     world: RwLock<Arc<World>>,
-    /// Counts how often what callers see changed.
+    /// Revision of what callers see.
     changes: watch::Sender<u64>,
-    /// The calls that end here.
+    /// Feed of the calls that end in this process.
     endings: broadcast::Sender<InvocationId>,
     pub(crate) scopes: SurfaceStates,
     running: Mutex<HashMap<InvocationId, Cancel>>,
@@ -159,7 +159,7 @@ impl Runtime {
         }
     }
 
-    /// Puts another world in place. Calls that are under way keep theirs.
+    /// Replaces the world after a reload. Calls in flight keep theirs.
     pub fn replace_world(&self, world: World) {
         let looking = self.scopes.looking();
         *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
@@ -170,14 +170,14 @@ impl Runtime {
         self.ring();
     }
 
-    /// Says something else about the same world.
+    /// Replaces the notices of the current world.
     pub fn replace_notices(&self, notices: Arc<[Notice]>) {
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         *world = Arc::new(World { notices, ..World::clone(&world) });
     }
 
-    /// Somebody looked at the backend of a driver. One that answers rests no longer, and callers are
-    /// told where they see something else now.
+    /// Reports a probe of a driver's backend. A healthy one closes its circuit breakers, and
+    /// callers are notified of what they see now.
     pub fn backend_seen(&self, driver: &DriverId, well: bool) {
         if well {
             self.rests.seen_well(driver, self.clock.now());
@@ -185,52 +185,52 @@ impl Runtime {
         self.ring();
     }
 
-    /// Rings whenever what callers see may have changed.
+    /// Subscribes to changes of what callers see.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Says that what callers see may have changed.
+    /// Notifies subscribers that what callers see may have changed.
     pub(crate) fn ring(&self) {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Hears of each call that ends here, once it is on its way to the ledger. No call waits for
-    /// whoever listens.
+    /// Subscribes to the calls that end in this process, each once its end is queued for the
+    /// ledger. A slow subscriber delays no call.
     pub fn endings(&self) -> broadcast::Receiver<InvocationId> {
         self.endings.subscribe()
     }
 
-    /// Says that a call ended.
+    /// Publishes the end of a call.
     pub(crate) fn ended(&self, id: &InvocationId) {
-        // Nobody has to listen.
+        // Without a subscriber the send fails, which is fine.
         let _ = self.endings.send(id.clone());
     }
 
-    /// The world as it is now.
+    /// The current world.
     pub fn world(&self) -> Arc<World> {
         self.world.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The calls that run here, by id.
+    /// Cancellation tokens of the calls in flight, by id.
     pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<InvocationId, Cancel>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The declarations that this process has put on record.
+    /// Declarations that this process has recorded.
     pub(crate) fn declared(&self) -> MutexGuard<'_, HashSet<(ToolKey, Digest)>> {
         self.declared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A moment so much later.
+/// Adds a duration to a timestamp; an overflow returns it unchanged.
 pub(crate) fn later(moment: Timestamp, by: Duration) -> Timestamp {
     moment
         .checked_add(haft_model::Span::new().microseconds(by.as_micros() as i64))
         .unwrap_or(moment)
 }
 
-/// The refusal of a call that was called off.
+/// Refusal of a cancelled call.
 pub(crate) fn called_off(when: &str) -> Stop {
     Stop::new(Code::CanceledCaller, format!("called off {when}"))
 }

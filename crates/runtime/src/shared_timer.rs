@@ -1,5 +1,6 @@
-//! A pulse that all who wait share, so that none of them needs a timer of its own: to set one wakes
-//! the thread that waits for sockets, which costs more than many calls do.
+//! Shared timer: one periodic tick wakes all waiters.
+//!
+//! A timer per waiter would wake the I/O thread each time, which costs more than many calls do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A pulse that beats while somebody waits for it.
+/// Periodic tick that runs only while a task waits for it.
 #[derive(Clone, Debug)]
 pub struct SharedTimer {
     every: Duration,
@@ -22,7 +23,7 @@ struct Heart {
     beats: AtomicBool,
 }
 
-/// Somebody who waits.
+/// Guard that counts a waiting task.
 struct Waiting<'h>(&'h Heart);
 
 impl Drop for Waiting<'_> {
@@ -32,17 +33,17 @@ impl Drop for Waiting<'_> {
 }
 
 impl SharedTimer {
-    /// One that beats every so often.
+    /// A timer that ticks once per `every`.
     pub fn new(every: Duration) -> SharedTimer {
         SharedTimer { every, heart: Arc::default() }
     }
 
-    /// Waits until a moment has passed, and up to one beat longer.
+    /// Waits until `then` has passed, rounded up to the next tick.
     pub async fn past(&self, then: Instant) {
         self.heart.waiting.fetch_add(1, Ordering::AcqRel);
         let _waiting = Waiting(&self.heart);
         loop {
-            // Before the heart is looked at, so that no beat falls between.
+            // Registers before it starts the ticker, so that no tick is missed.
             let ring = self.heart.rings.notified();
             self.go_on();
             ring.await;
@@ -52,7 +53,7 @@ impl SharedTimer {
         }
     }
 
-    /// Lets the heart beat, unless it does.
+    /// Starts the ticker, unless it runs.
     fn go_on(&self) {
         if self.heart.beats.swap(true, Ordering::AcqRel) {
             return;
@@ -66,7 +67,7 @@ impl SharedTimer {
                     continue;
                 }
                 heart.beats.store(false, Ordering::Release);
-                // Whoever came meanwhile may have taken it for beating.
+                // A task that came meanwhile may have seen the ticker as running.
                 let anybody = heart.waiting.load(Ordering::Acquire) > 0;
                 if !anybody || heart.beats.swap(true, Ordering::AcqRel) {
                     return;

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use crate::Runtime;
 
 impl Runtime {
-    /// Takes no more calls and lets those under way end. After `patience`, what may be called off is.
-    /// Calls that wait for people go on waiting in the inbox. Gives how many calls are left: whoever
-    /// opens the store next settles them.
+    /// Graceful shutdown: refuses new calls and drains those in flight. After `patience` it cancels
+    /// the rest. Calls that wait for an approver stay in the approval inbox. Returns the number of
+    /// calls left, which the next process recovers.
     pub async fn stop(&self, patience: Duration) -> usize {
         self.closing.cancel();
         if !self.drained(patience).await {
@@ -20,12 +20,12 @@ impl Runtime {
             wishes.iter().for_each(Cancel::cancel);
             self.drained(self.options.grace * 2).await;
         }
-        // What cannot be written now is settled by whoever opens the store next.
+        // The next process recovers what cannot be written now.
         let _ = self.store.flush().await;
         self.running().len()
     }
 
-    /// Waits until nothing is under way; false where that takes too long.
+    /// Waits until no call is in flight; false after `patience`.
     async fn drained(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
@@ -39,7 +39,7 @@ impl Runtime {
         }
     }
 
-    /// Refuses a call that comes too late.
+    /// Refuses a call during shutdown.
     pub(crate) fn is_open(&self) -> Result<(), Stop> {
         match self.closing.is_cancelled() {
             false => Ok(()),

@@ -1,4 +1,5 @@
-//! What is kept of each scope of callers: what was loaded for it, and what it saw last.
+//! Surface state per scope of callers: loaded schemas (deferred loading), discovered tools and the
+//! last view.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,89 +15,89 @@ use serde_json::Value as Json;
 
 use crate::{Runtime, World};
 
-/// How many scopes are remembered; beyond that, the one that was idle longest is forgotten.
+/// Greatest number of scopes; beyond it the least recently used one is evicted.
 const MOST_SCOPES: usize = 4096;
 
-/// How many views are kept made: they are as large as the catalog.
+/// Greatest number of cached views, each as large as the catalog.
 const MOST_VIEWS: usize = 64;
 
-/// For how many seconds a scope is remembered that nobody uses.
+/// Seconds until an unused scope expires.
 const IDLE: i64 = 12 * 60 * 60;
 
-/// What one scope of callers sees, numbered.
+/// What one scope of callers sees, with its revision.
 pub struct Vista {
-    /// What is seen.
+    /// The visible tools and their availability.
     pub view: View,
-    /// Which revision that is.
+    /// Revision of the view.
     pub revision: Revision,
-    /// Of what.
+    /// Catalog snapshot that the view is made from.
     pub snapshot: Arc<Snapshot>,
-    /// Since when.
+    /// Time at which the revision was created.
     since: Timestamp,
 }
 
 impl Vista {
-    /// As a record of Agent Tool (`tool_surface`).
+    /// The view as an Agent Tool record (`tool_surface`).
     pub fn record(&self) -> Json {
         self.view.record(&self.revision, &self.since.to_string())
     }
 }
 
-/// A surface that a call is held against.
+/// Surface that a call is checked against.
 #[derive(Clone)]
 pub(crate) struct Ground {
     pub(crate) surface: Arc<Surface>,
-    /// Whether there is too much on it to show every schema.
+    /// The surface defers schemas: it is too large to show them all.
     deferring: bool,
-    /// The revision that was seen last.
+    /// Revision that the scope saw last.
     pub(crate) revision: u64,
 }
 
 impl Ground {
-    /// Refuses a tool that cannot be called from here.
+    /// Refuses a tool that the surface does not offer or has not loaded.
     pub(crate) fn admit(&self, entry: &CatalogEntry, today: Date) -> Result<(), Stop> {
         self.surface.admit_where(entry, self.deferring, today)
     }
 }
 
-/// All scopes that are remembered.
+/// Surface states by scope, with the search index of the current snapshot.
 #[derive(Default)]
 pub(crate) struct SurfaceStates {
     all: Mutex<HashMap<String, Scope>>,
     index: Mutex<Option<(Weak<Snapshot>, Arc<Index>)>>,
 }
 
-/// One of them.
+/// Surface state of one scope.
 #[derive(Default)]
 pub(crate) struct Scope {
     used: Option<Timestamp>,
-    /// The tools whose schemas were loaded, and those that a search brought up.
+    /// Tools whose schemas were loaded, and tools that a search found.
     pub(crate) loaded: BTreeSet<ToolKey>,
     pub(crate) discovered: BTreeSet<ToolKey>,
-    /// Whether it is on record.
+    /// The ledger holds a record of the surface.
     pub(crate) recorded: bool,
     revision: Option<Revision>,
-    /// When its revision came to be.
+    /// Time at which the revision was created.
     since: Option<Timestamp>,
     ground: Option<(Weak<World>, Ground)>,
     vista: Option<(ViewInputs, Arc<Vista>)>,
-    /// The tools that rules deny whatever the input.
+    /// Tools that the rules deny for every input.
     denied: Option<(Weak<World>, Arc<BTreeSet<ToolKey>>)>,
-    /// Whose it is.
+    /// Actor and session scopes, to rebuild the view after a reload.
     whose: Option<(Actor, Vec<String>)>,
-    /// What was seen last.
+    /// Last view that was compared for changes.
     seen: Option<SurfaceSeen>,
 }
 
-/// What a view was made of, beside the world and the surface.
+/// Inputs of a view beside the world and the surface: the cache key.
 #[derive(PartialEq)]
 struct ViewInputs {
     today: Date,
     states: DriverStates,
     providers: BTreeMap<DriverId, Provider>,
-    /// The tools that single drivers are left alone with.
+    /// Open circuit breakers, by driver and tool.
     resting: BTreeSet<(DriverId, ToolKey)>,
-    /// The tools for whose drivers a login is missing.
+    /// Tools whose every driver lacks a login.
     logged_out: BTreeSet<ToolKey>,
 }
 
@@ -105,7 +106,7 @@ impl Scope {
         self.used.is_some_and(|used| now.as_second() - used.as_second() < IDLE)
     }
 
-    /// Forgets what was made of what was loaded.
+    /// Invalidates the cached surface and view.
     pub(crate) fn changed(&mut self) {
         (self.ground, self.vista) = (None, None);
     }
@@ -118,7 +119,7 @@ impl Scope {
         }
         let mut surface = Surface::for_viewer(&world.surfaces, viewer);
         if viewer.within.is_empty() {
-            // What one agent loads is not there for another of the same role.
+            // An agent's loaded schemas are not visible to another agent of the same role.
             surface = surface.bound_to(&format!("actor:{}", viewer.actor.id));
         }
         let surface = Arc::new(surface.holding(self.loaded.clone()));
@@ -169,7 +170,7 @@ impl Scope {
 }
 
 impl Scope {
-    /// The tools that rules deny to somebody whatever the input, worked out once for a world.
+    /// Tools that the rules deny to an actor for every input, cached per world.
     fn denied(&mut self, world: &Arc<World>, actor: &Actor) -> Arc<BTreeSet<ToolKey>> {
         if let Some((of, denied)) = &self.denied
             && std::ptr::eq(of.as_ptr(), Arc::as_ptr(world))
@@ -181,8 +182,7 @@ impl Scope {
         denied
     }
 
-    /// What has to be told of a view: that it is another one than the last, and first of all, where
-    /// nobody was told yet, what that was.
+    /// Events about a changed view; the first change also records the surface as it was.
     fn news(&mut self, vista: &Vista) -> Vec<Event> {
         let now = SurfaceSeen::from(vista);
         let before = self.seen.replace(now.clone());
@@ -221,7 +221,7 @@ impl SurfaceStates {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the scope of a viewer.
+    /// Runs a closure on the scope of a viewer, created on first use.
     pub(crate) fn with<T>(
         &self,
         viewer: &Viewer<'_>,
@@ -241,14 +241,14 @@ impl SurfaceStates {
         act(scope)
     }
 
-    /// Those whose views are kept made.
+    /// Actors and scopes with a cached view.
     pub(crate) fn looking(&self) -> Vec<(Actor, Vec<String>)> {
         let all = self.all();
         let looking = all.values().filter(|scope| scope.vista.is_some());
         looking.filter_map(|scope| scope.whose.clone()).collect()
     }
 
-    /// Lets go of the views that were not looked at for longest.
+    /// Evicts the least recently used views.
     fn forget_views(&self) {
         let mut all = self.all();
         let mut seen: Vec<Option<Timestamp>> =
@@ -263,12 +263,12 @@ impl SurfaceStates {
         }
     }
 
-    /// Forgets everything that was made of a world that is gone.
+    /// Invalidates every cached surface and view after a reload.
     pub(crate) fn reset(&self) {
         self.all().values_mut().for_each(Scope::changed);
     }
 
-    /// The words of a snapshot, made at the first question.
+    /// Search index of a snapshot, built at the first search.
     pub(crate) fn index(&self, snapshot: &Arc<Snapshot>) -> Arc<Index> {
         let mut kept = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, index)) = &*kept
@@ -282,7 +282,8 @@ impl SurfaceStates {
     }
 }
 
-/// Whose scope it is: nobody shares what another actor loaded, whatever they call their session.
+/// Key of a scope: it includes tenant and actor, so equal session names do not share loaded
+/// schemas.
 fn name(viewer: &Viewer<'_>) -> String {
     let actor = viewer.actor;
     let mut name = format!("{}\n{}", actor.tenant, actor.id);
@@ -293,7 +294,7 @@ fn name(viewer: &Viewer<'_>) -> String {
     name
 }
 
-/// Forgets whom nobody remembers, and as many more as it takes for another one.
+/// Evicts expired scopes, and the least recently used ones beyond the limit.
 fn make_room(all: &mut HashMap<String, Scope>, now: Timestamp) {
     all.retain(|_, scope| scope.is_fresh(now));
     while all.len() >= MOST_SCOPES {
@@ -304,21 +305,21 @@ fn make_room(all: &mut HashMap<String, Scope>, now: Timestamp) {
 }
 
 impl Runtime {
-    /// What somebody sees now. No backend is asked and nothing is waited for. That it is something
-    /// else than before is put on record, by and by.
+    /// What a viewer sees now. It asks no backend and does not wait; a change is recorded in the
+    /// background.
     pub fn see(&self, viewer: &Viewer<'_>) -> Arc<Vista> {
         let (vista, news) = self.look(viewer);
         self.tell_of(viewer, news);
         vista
     }
 
-    /// What somebody saw last in the world as it is now. Drivers may have come and gone since.
+    /// The last view of a viewer in the current world; driver states may have changed since.
     pub fn saw(&self, viewer: &Viewer<'_>) -> Option<Arc<Vista>> {
         let world = self.world();
         self.scopes.with(viewer, self.clock.now(), |scope| scope.last(&world))
     }
 
-    /// What somebody sees now, and what has to be put on record of it.
+    /// What a viewer sees now, with the events to record.
     pub(crate) fn look(&self, viewer: &Viewer<'_>) -> (Arc<Vista>, Vec<Event>) {
         let (world, now) = (self.world(), self.clock.now());
         let known = self.known(&world, viewer.actor, now);
@@ -331,16 +332,16 @@ impl Runtime {
         seen
     }
 
-    /// What a call of somebody is held against.
+    /// The surface that a viewer's calls are checked against.
     pub(crate) fn ground(&self, world: &Arc<World>, viewer: &Viewer<'_>) -> Ground {
         self.scopes.with(viewer, self.clock.now(), |scope| scope.ground(world, viewer))
     }
 
-    /// How drivers are, as far as files and this process tell.
+    /// Driver states, as far as files and this process know them.
     fn known(&self, world: &World, actor: &Actor, now: Timestamp) -> ViewInputs {
         let (mut states, mut providers) = (DriverStates::default(), BTreeMap::new());
         let elsewhere = world.lookout.iter().flat_map(|lookout| lookout.resting(now));
-        // A host that rests leaves the tool to all others.
+        // An open breaker for one host leaves the tool to the other hosts.
         let whole =
             self.rests.open(now).into_iter().chain(elsewhere).filter(|one| one.host.is_none());
         let resting = whole.map(|circuit| (circuit.driver, circuit.tool)).collect();

@@ -1,4 +1,4 @@
-//! Searching what somebody sees, and loading schemas onto it, both on record.
+//! Tool search and deferred loading of schemas, both recorded in the ledger.
 
 use haft_catalog::{Loading, SearchResult, Viewer};
 use haft_driver::UPSTREAM_REQUEST;
@@ -10,7 +10,7 @@ use crate::recorder::unrecorded;
 use crate::{Runtime, Vista};
 
 impl Runtime {
-    /// Searches among what somebody sees. What it reveals is on record.
+    /// Searches the tools that a viewer sees; the ledger records what it reveals.
     pub async fn search(
         &self,
         viewer: &Viewer<'_>,
@@ -20,7 +20,7 @@ impl Runtime {
         let vista = self.see(viewer);
         let index = self.scopes.index(&vista.snapshot);
         let mut answer = vista.view.search(query, &index, &vista.snapshot, most);
-        // It is how we ask backends, and no list of tools shows it.
+        // The runtime's own contract for backend requests appears in no list.
         answer.matches.retain(|found| found.tool.id.as_str() != UPSTREAM_REQUEST);
         let found: Vec<ToolKey> = answer.discovered().cloned().collect();
         let events = self.discovered(viewer, &vista, found);
@@ -28,7 +28,7 @@ impl Runtime {
         Ok(answer)
     }
 
-    /// Loads the schemas of names onto what somebody sees, so that they can be called.
+    /// Loads the schemas of named tools onto the viewer's surface, so that they can be called.
     pub async fn load<N: AsRef<str>>(
         &self,
         viewer: &Viewer<'_>,
@@ -60,7 +60,7 @@ impl Runtime {
         Ok(loading)
     }
 
-    /// What has to be told of tools that somebody found: each once, and first of all the surface.
+    /// Events about newly discovered tools, each once; the first one also records the surface.
     fn discovered(&self, viewer: &Viewer<'_>, vista: &Vista, tools: Vec<ToolKey>) -> Vec<Event> {
         self.scopes.with(viewer, self.clock.now(), |scope| {
             let new: Vec<ToolKey> =
@@ -92,16 +92,16 @@ impl Runtime {
         }
     }
 
-    /// Puts on record what somebody sees, beside whoever looked.
+    /// Records events about a view in the background.
     pub(crate) fn tell_of(&self, viewer: &Viewer<'_>, events: Vec<Event>) {
-        // Without anything to run on nobody is served either.
+        // Without an async runtime no client is served.
         let Ok(handle) = tokio::runtime::Handle::try_current() else { return };
         if events.is_empty() {
             return;
         }
         let (store, draft) = (self.store.clone(), self.drafted(viewer, events));
         handle.spawn(async move {
-            // What cannot be written is said by whoever has to write next.
+            // A store outage shows at the next call that has to record.
             let _ = store.append(draft, Wait::Queue).await;
         });
     }

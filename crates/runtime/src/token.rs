@@ -1,4 +1,4 @@
-//! Tokens by which callers show who they are: issued, listed, taken back and recognised.
+//! Bearer tokens of callers: issue, list, revoke and authenticate.
 
 use haft_ledger::{Draft, Guard, Wait, token_hash, token_text};
 use haft_model::{
@@ -8,19 +8,19 @@ use haft_model::{
 use crate::Runtime;
 use crate::recorder::unrecorded;
 
-/// The token that somebody wants to have.
+/// Token to issue.
 #[derive(Clone, Debug)]
 pub struct TokenRequest {
-    /// For whom.
+    /// Actor that the token authenticates, `user:NAME` or `agent:NAME`.
     pub actor: ActorId,
-    /// From when on it is to be good for nothing.
+    /// Expiry; `None` never expires.
     pub expires: Option<Timestamp>,
-    /// What it is for.
+    /// Purpose of the token, for people.
     pub label: Option<String>,
 }
 
 impl Runtime {
-    /// Issues a token. Its text is known to whoever gets it from here, and kept nowhere.
+    /// Issues a token. Only the receiver knows its text: the ledger stores a hash.
     pub async fn issue_token(
         &self,
         wish: TokenRequest,
@@ -48,7 +48,7 @@ impl Runtime {
         Ok((text, token))
     }
 
-    /// Takes a token back: from here on it opens nothing.
+    /// Revokes a token, with immediate effect.
     pub async fn revoke_token(&self, id: &TokenId, by: &Actor) -> Result<(), Stop> {
         may_manage(by)?;
         let revoked = TokenRevoked { id: id.clone(), by: by.id.clone() };
@@ -63,21 +63,21 @@ impl Runtime {
         })
     }
 
-    /// The tokens that were issued and not taken back.
+    /// Issued tokens that are not revoked.
     pub async fn tokens(&self, by: &Actor) -> Result<Vec<Token>, Stop> {
         may_manage(by)?;
         self.store.tokens().await.map_err(unrecorded)
     }
 
-    /// Whether there is a token by which anybody could come in.
+    /// Returns true if a valid token exists.
     pub async fn has_tokens(&self) -> Result<bool, Stop> {
         let now = self.clock.now();
         let tokens = self.store.tokens().await.map_err(unrecorded)?;
         Ok(tokens.iter().any(|token| token.is_good(now)))
     }
 
-    /// Whoever shows a token: an actor with the roles that the workspace gives them now. Nobody, where
-    /// it is no token of ours, ran out or was taken back, or where they belong to another tenant now.
+    /// Authenticates a token: the actor, with its current roles. `None` for an unknown, expired or
+    /// revoked token, and for an actor that moved to another tenant.
     pub async fn bearer(&self, text: &str) -> Result<Option<Actor>, Stop> {
         let Some(hash) = token_hash(text) else { return Ok(None) };
         let found = self.store.token(&hash).await.map_err(unrecorded)?;
@@ -88,7 +88,7 @@ impl Runtime {
         }))
     }
 
-    /// An entry about no call.
+    /// A draft about the workspace rather than a call.
     pub(crate) fn about_house(&self, by: &Actor, event: Event) -> Draft {
         Draft { actor: Some(by.clone()), facts: vec![self.fact(event)], ..Draft::default() }
     }

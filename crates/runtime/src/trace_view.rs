@@ -1,4 +1,4 @@
-//! One call with everything that is known of it, for people and for machines.
+//! Trace of one call: history, result and redacted inputs, for people and as JSON.
 
 mod inputs;
 
@@ -9,18 +9,18 @@ use serde_json::{Value, json};
 use crate::Runtime;
 pub use inputs::ShownInputs;
 
-/// A call with everything that is known of it.
+/// Trace of one call.
 pub struct TraceView {
-    /// What the log says.
+    /// History from the ledger.
     pub story: Story,
-    /// Its result, once there is one.
+    /// Result, once the call is over and while its payload is kept.
     pub envelope: Option<Envelope>,
-    /// Its four inputs.
+    /// The four inputs, redacted.
     pub inputs: ShownInputs,
 }
 
 impl Runtime {
-    /// Tells everything that is known of a call.
+    /// Builds the trace of a call.
     pub async fn tell(&self, id: &InvocationId) -> Result<TraceView, Stop> {
         let reader = self.reader();
         let story = Story::fold(&reader.story(id).await?).map_err(|fault| {
@@ -34,7 +34,7 @@ impl Runtime {
 }
 
 impl TraceView {
-    /// The whole story as one object.
+    /// The whole trace as one JSON object.
     pub fn json(&self) -> Value {
         let story = &self.story;
         let phases = story.phases.iter().map(|phase| {
@@ -101,7 +101,7 @@ impl TraceView {
 }
 
 impl TraceView {
-    /// How it came by its turn, and its result to whoever asked.
+    /// Queueing, release and context changes of the call.
     fn scheduling(&self) -> Value {
         let story = &self.story;
         let context = story.context_modifiers.iter();

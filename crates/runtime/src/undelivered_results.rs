@@ -1,4 +1,5 @@
-//! Whether answers reached those who called. One that did not is given to whoever asks again.
+//! Undelivered results: a write keeps its lease until its result was delivered; a repeated call
+//! gets an undelivered one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,20 +9,20 @@ use haft_model::{EffectState, InvocationId, KeySource};
 
 use crate::Runtime;
 
-/// The answers of this process that are on record. A call that changed something keeps its lease
-/// until its answer was handed over, so a process that dies in between leaves the lease behind.
+/// Recorded results of this process. A write keeps its lease until its result was delivered, so a
+/// process that dies in between leaves the lease behind.
 #[derive(Default)]
 pub(crate) struct UndeliveredResults(Mutex<Answers>);
 
 #[derive(Default)]
 struct Answers {
-    /// Not handed over yet.
+    /// Not delivered yet.
     unheard: HashMap<InvocationId, (Fence, Disclosure)>,
-    /// Handed over, while the store does not know it yet.
+    /// Delivered, but the store has not released the lease yet.
     heard: HashSet<InvocationId>,
-    /// Handed over, and the store is to be told of it.
+    /// Delivered, with a lease to release in the store.
     untold: Vec<(InvocationId, Fence, Disclosure)>,
-    /// Whether somebody is telling the store.
+    /// A task is releasing leases.
     telling: bool,
 }
 
@@ -30,7 +31,7 @@ impl UndeliveredResults {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a call is over and its answer, which tells this of the effect, not handed over yet.
+    /// Registers a result that is recorded and not delivered yet, with the effect it discloses.
     pub(crate) fn expect(&self, id: &InvocationId, fence: Fence, told: EffectState) {
         let disclosure = match told {
             EffectState::Unknown => Disclosure::Unknown,
@@ -39,28 +40,28 @@ impl UndeliveredResults {
         self.answers().unheard.insert(id.clone(), (fence, disclosure));
     }
 
-    /// The same for a call of another process whose answer is about to be handed over here.
+    /// The same for a call of another process whose result this process is about to deliver.
     pub(crate) fn learn(&self, record: &IntentRecord) {
         if let (Some(lease), false) = (&record.lease, self.is_heard(record)) {
             self.expect(&record.run.invocation_id, lease.fence, record.run.effect_state);
         }
     }
 
-    /// Whether the answer of a call on record was handed over. An intent without a key is on record for
-    /// as long as nobody has its outcome: one without a lease was told as unknown, and what was found
-    /// out since is news to its caller.
+    /// Returns true if the recorded result was delivered. An intent without an idempotency key is
+    /// on record until its caller has the outcome: one without a lease was delivered as unknown,
+    /// and an outcome found since is new to its caller.
     pub(crate) fn is_heard(&self, record: &IntentRecord) -> bool {
         let found_out = record.intent.source == KeySource::Intent && record.run.ended_at.is_some();
         let released = record.lease.is_none() && !found_out;
         released || self.answers().heard.contains(&record.run.invocation_id)
     }
 
-    /// Notes that an answer was handed over, and tells whether somebody has to tell the store.
+    /// Marks a result as delivered; returns true if the caller has to release the lease.
     fn hand_over(&self, id: &InvocationId) -> bool {
         let mut answers = self.answers();
         let Some((fence, disclosure)) = answers.unheard.remove(id) else { return false };
-        // A caller that heard `unknown` did not hear the outcome: an equal call is the same one until then,
-        // also where the store could not be told.
+        // A caller that received `unknown` lacks the outcome: an equal call is deduplicated until
+        // then, also where the store could not be updated.
         if disclosure == Disclosure::Outcome {
             answers.heard.insert(id.clone());
         }
@@ -68,8 +69,7 @@ impl UndeliveredResults {
         !std::mem::replace(&mut answers.telling, true)
     }
 
-    /// Tells the store, for as long as there is something to tell. What was handed over meanwhile
-    /// goes together.
+    /// Releases leases in batches until none is left.
     async fn tell(&self, store: &dyn Store) {
         loop {
             let told = {
@@ -80,8 +80,8 @@ impl UndeliveredResults {
             if told.is_empty() {
                 return;
             }
-            // A lease that cannot be given back makes an equal call the same one for as long as the
-            // contract says: too careful, and not wrong.
+            // A lease that cannot be released deduplicates equal calls for the contract's window,
+            // which is safe.
             if store.release_all(told.clone()).await.is_ok() {
                 let mut answers = self.answers();
                 for (id, ..) in &told {
@@ -93,12 +93,12 @@ impl UndeliveredResults {
 }
 
 impl Runtime {
-    /// Says that an answer reached whoever called, and waits until that is on record. Until then an
-    /// equal call is taken for the same one sent again. Only for callers who asked for it with
-    /// [`crate::Receipt::Acknowledged`]; others are taken to have the answer when they are given it.
+    /// Acknowledges the delivery of a result and waits until it is recorded. Until then an equal
+    /// call is a duplicate. Only for callers that asked for it with
+    /// [`crate::Receipt::Acknowledged`]; for others the return of the result counts as delivery.
     pub async fn handed_over(&self, id: &InvocationId) {
         self.delivery.hand_over(id);
-        // Whoever is telling the store of others already does not mind.
+        // A second task may release leases at the same time.
         self.delivery.tell(&*self.store).await;
     }
 

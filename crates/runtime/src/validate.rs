@@ -1,7 +1,8 @@
-//! CPU-bound work of a call: validation, rendering and redaction leave the async worker where they take long.
+//! CPU-bound work of a call: validation, rendering and redaction leave the async worker where they
+//! take long.
 //!
-//! Whether they do is decided in a bounded number of steps, by sizes and compiled schemas alone. The full
-//! cost of a check is counted beside the check, never on the worker.
+//! Sizes and compiled schemas alone decide that, in a bounded number of steps. The full cost of a
+//! check is counted outside of the worker.
 
 use haft_catalog::{Binding, CatalogEntry, Outlook, Sender, Snapshot};
 use haft_driver::Output;
@@ -10,22 +11,22 @@ use haft_notation::is_small;
 use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// How many bytes of text are rendered and searched on an async worker.
+/// Bytes of text that are rendered and redacted on an async worker.
 const SMALL_TEXT: usize = 64 << 10;
 
-/// The input with its defaults filled in, if it fits what its sender may send.
+/// Validates an input for its sender and fills in the defaults.
 pub(crate) fn parse(entry: &CatalogEntry, input: Value, sender: Sender) -> Result<Value, Stop> {
     match entry.input_is_light(&input, sender) {
         true => entry.parse(input, sender),
         false => beside(|| {
-            // The first call digests the schema as well as it compiles it.
+            // The first call compiles the schema and computes its digest.
             entry.schema_digest();
             entry.parse(input, sender)
         }),
     }
 }
 
-/// Whether an output is what the contract promises.
+/// Validates an output against the contract.
 pub(crate) fn check_output(entry: &CatalogEntry, output: &Value) -> Result<(), Stop> {
     match entry.output_is_light(output) {
         true => entry.check_output(output),
@@ -33,7 +34,7 @@ pub(crate) fn check_output(entry: &CatalogEntry, output: &Value) -> Result<(), S
     }
 }
 
-/// The plan for an input that was parsed: its context is validated, and both are digested.
+/// Binds a validated input to a plan: validates the context and digests both.
 pub(crate) fn bind<'s>(
     snapshot: &'s Snapshot,
     entry: &'s CatalogEntry,
@@ -47,7 +48,8 @@ pub(crate) fn bind<'s>(
     }
 }
 
-/// How much work is linear in a value or a text: rendering, redaction, canonical form, digests.
+/// Amount of work that is linear in a value or a text: rendering, redaction, canonical form,
+/// digests.
 #[derive(Clone, Copy)]
 pub(crate) enum Workload {
     /// Well under a millisecond: it stays on the async worker.
@@ -81,7 +83,7 @@ impl Workload {
         if is_small { Workload::Small } else { Workload::Large }
     }
 
-    /// Does the work, on the async worker where it is short.
+    /// Runs the work, on the async worker where it is small.
     pub(crate) fn run<T>(self, work: impl FnOnce() -> T) -> T {
         match self {
             Workload::Small => work(),
@@ -90,7 +92,7 @@ impl Workload {
     }
 }
 
-/// The bytes that rendering and redaction go through; a structured piece that is not small counts as large.
+/// Bytes that rendering and redaction read; a structured piece that is not small counts as large.
 fn text_bytes(piece: &Content) -> usize {
     match piece {
         Content::Text { text }
@@ -110,8 +112,9 @@ fn text_bytes(piece: &Content) -> usize {
     }
 }
 
-/// Blocks this thread while its other tasks move to another worker. A runtime of one thread has none: its
-/// tasks wait, for about a second at most, since no check takes more steps than its schema may.
+/// Blocks this thread while its other tasks move to another worker. A single-threaded runtime has
+/// none: its tasks wait, for about a second at most, because each schema bounds the steps of its
+/// check.
 pub(crate) fn beside<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),

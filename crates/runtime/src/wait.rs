@@ -1,4 +1,5 @@
-//! Waiting: for others, for a turn, for time. Whoever wants the call called off is heard meanwhile.
+//! Cancellable waiting: a call waits for a slot, an answer or a timer, and observes cancellation
+//! meanwhile.
 
 use std::future::Future;
 use std::pin::pin;
@@ -7,12 +8,12 @@ use std::time::Duration;
 use crate::CallOptions;
 use crate::pipeline::CallPipeline;
 
-/// How long a call may wait or run before what it did so far is shown to others.
+/// Time after which a waiting or running call becomes visible to other processes.
 pub(crate) const QUIET: Duration = Duration::from_millis(100);
 
 impl CallPipeline<'_> {
-    /// Waits for something; none where the caller or somebody else does not want the call any more.
-    /// Whoever lost interest gets nothing, even where it is there.
+    /// Waits for a future; `None` on cancellation by the caller or an operator, even if the value
+    /// is ready.
     pub(crate) async fn unless_called_off<T>(
         &self,
         manner: &CallOptions<'_>,
@@ -27,8 +28,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The same where it may take long: others see the call from then on, and must not take it for
-    /// one whose process died, and a wish of another process is heard too.
+    /// The same for long waits: makes the call visible, renews its lease, and observes cancellation
+    /// from other processes. `None` also if the call lost the race for its idempotency key.
     pub(crate) async fn in_sight<T>(
         &mut self,
         manner: &CallOptions<'_>,
@@ -52,8 +53,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Waits for something that cannot be called off, and keeps the lease meanwhile: a call that only
-    /// waits is not dead.
+    /// Waits for a future that cannot be cancelled, and renews the lease meanwhile.
     pub(crate) async fn holding_on<T>(&mut self, awaited: impl Future<Output = T>) -> T {
         let mut awaited = pin!(awaited);
         loop {

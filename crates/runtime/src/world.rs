@@ -1,4 +1,4 @@
-//! What can change while the runtime runs: contracts, rules, drivers, hooks, surfaces.
+//! World: the reloadable part of a runtime: contracts, rules, drivers, hooks and surfaces.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,37 +13,37 @@ use serde_json::Value;
 
 use crate::People;
 
-/// Everything a call is held against, at one moment. A reload makes a whole new one.
+/// Snapshot that a call is checked against. A reload builds a new one.
 #[derive(Clone, Default)]
 pub struct World {
-    /// Contracts and drivers.
+    /// Contracts and their driver bindings.
     pub snapshot: Arc<Snapshot>,
-    /// Who may do what.
+    /// Rules, grants and policies.
     pub rulebook: Arc<Rulebook>,
-    /// What carries calls out.
+    /// Drivers by id.
     pub drivers: HashMap<DriverId, Arc<dyn Driver>>,
-    /// Where secrets are kept.
+    /// Secret store; `None` means that no secret can be opened.
     pub vault: Option<Arc<dyn Vault>>,
-    /// Who is heard.
+    /// Hooks and classifiers, in order.
     pub hooks: Vec<Arc<dyn Hook>>,
-    /// Who sees what; a scope of nobody here sees everything.
+    /// Surfaces by scope; a scope without one sees everything.
     pub surfaces: Vec<Surface>,
-    /// Who is known.
+    /// People and agents of the workspace, with their roles.
     pub people: People,
-    /// What is wrong with what was read.
+    /// Problems found while loading.
     pub notices: Arc<[Notice]>,
-    /// How often things may be done.
+    /// Rate limits of haft.toml.
     pub rates: Vec<Rate>,
-    /// How many calls drivers carry out at once, together.
+    /// Concurrency limits: calls in parallel over all drivers that match the pattern.
     pub at_once: Vec<(Glob, u64)>,
-    /// Who knows how drivers are.
+    /// Driver readiness; `None` assumes that every driver is ready.
     pub lookout: Option<Arc<dyn Lookout>>,
 }
 
-/// Knows how drivers are: set up, logged in, working. A call is told before it is routed.
+/// Driver readiness: setup, login and health. Routing reads it before each call.
 pub trait Lookout: Send + Sync {
-    /// Does what has to be done before the drivers of a contract are used: renews a login that is due,
-    /// and asks a program that nobody asked yet for its version.
+    /// Prepares the drivers of a contract: renews a login that is due, and reads the version of a
+    /// program that was not probed yet.
     fn prepare<'a>(
         &'a self,
         entry: &'a CatalogEntry,
@@ -51,7 +51,7 @@ pub trait Lookout: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, ()>;
 
-    /// What is known of the drivers of a contract now, for an actor. It starts and asks nothing.
+    /// Driver states of a contract for an actor. It starts nothing and asks no backend.
     fn look<'a>(
         &'a self,
         entry: &'a CatalogEntry,
@@ -59,38 +59,37 @@ pub trait Lookout: Send + Sync {
         now: Timestamp,
     ) -> BoxFuture<'a, DriverStates>;
 
-    /// What files say of one driver now, whoever asks: for those who cannot wait. Nothing of logins.
+    /// State of one driver according to files, without logins and without waiting.
     fn glance(&self, binding: &Binding, now: Timestamp) -> Option<DriverState> {
         let _ = (binding, now);
         None
     }
 
-    /// Whether a login that a driver needs for a contract is known to be missing, or to have run out,
-    /// for an actor: for those who cannot wait.
+    /// Returns true if a login that the driver needs is known to be missing or expired for the
+    /// actor; does not wait.
     fn lacks_login(&self, binding: &Binding, actor: &Actor) -> bool {
         let _ = (binding, actor);
         false
     }
 
-    /// A backend no longer takes the login of somebody.
+    /// A backend rejected the actor's login.
     fn ran_out(&self, driver: &DriverId, actor: &Actor);
 
-    /// The login of somebody does not reach as far as a call needs: it lacks these scopes.
+    /// The actor's login lacks these scopes for a call.
     fn falls_short(&self, driver: &DriverId, actor: &Actor, scopes: &[String]);
 
-    /// The circuits that processes leave alone now, as far as files tell.
+    /// Open circuit breakers of other processes, according to files.
     fn resting(&self, now: Timestamp) -> Vec<Circuit> {
         let _ = now;
         Vec::new()
     }
 
-    /// A circuit begins to rest, or works again.
+    /// A circuit breaker opened, or closed with `None`.
     fn rests(&self, circuit: &Circuit, rest: Option<OpenBreaker>);
 }
 
 impl dyn Lookout {
-    /// Tells what a failure says of the caller's login: that the backend no longer takes it, or that
-    /// it does not reach far enough.
+    /// Reports what a failure says about the caller's login: expired, or lacking scopes.
     pub(crate) fn told(&self, failure: &Failure, plan: &Plan) {
         let (driver, actor, cause) = (&plan.route.driver, &plan.actor, &failure.stop.cause);
         match cause.get("login").and_then(Value::as_str) {
@@ -106,19 +105,19 @@ impl dyn Lookout {
     }
 }
 
-/// A rate of haft.toml.
+/// A rate limit of haft.toml.
 #[derive(Clone, Debug)]
 pub struct Rate {
-    /// Of which tools.
+    /// Tools that the limit counts.
     pub tools: Glob,
-    /// Of which drivers; then their attempts are counted.
+    /// Drivers that the limit counts, by attempts; `None` counts calls.
     pub driver: Option<Glob>,
-    /// How often.
+    /// Count, period and scope.
     pub rate: CallRate,
 }
 
 impl World {
-    /// The same, after what has to be done before they are used.
+    /// Driver states of a contract, after preparation.
     pub(crate) async fn states_for_use(
         &self,
         entry: &CatalogEntry,
@@ -131,7 +130,7 @@ impl World {
         self.states(entry, actor, now).await
     }
 
-    /// What is known of the drivers of a contract, for whoever calls.
+    /// Driver states of a contract, for the calling actor.
     pub(crate) async fn states(
         &self,
         entry: &CatalogEntry,
@@ -144,7 +143,7 @@ impl World {
         }
     }
 
-    /// Who knows; nobody has to where every driver is builtin, and always there.
+    /// The readiness source; `None` where every driver is builtin and so always ready.
     fn lookout_for(&self, entry: &CatalogEntry) -> Option<&dyn Lookout> {
         let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
         let lookout = self.lookout.as_deref()?;

@@ -1,8 +1,8 @@
-//! What walls cost: our launcher's and bubblewrap's, each over the same program without any, in turns
-//! in the same run; and what it costs a program that every change of a path is looked at.
+//! Benchmark of the sandbox: the start-up cost of our launcher and of bubblewrap over a bare start,
+//! in turns of the same run, and the cost of violation reports for each change of a path.
 //!
-//! The launcher is `haft-sandbox` as this profile builds it. It stands by, as it does for a host that
-//! runs more than one program; the first start of all loads it.
+//! The launcher is `haft-sandbox` in this profile. It stands by, as for a host that runs more than
+//! one program; the first start loads it.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
@@ -19,14 +19,14 @@ use haft_sandbox::{
 const ROUNDS: usize = 200;
 const BUBBLEWRAP: &str = "/usr/bin/bwrap";
 
-/// What ours over a bare start should be of bubblewrap's.
+/// Target ratio of our overhead to bubblewrap's.
 const GOAL: f64 = 0.5;
 
-/// What it must not be above, in the quietest tenth of the rounds. Each start is handed from process
-/// to process four times, and where others wait for the same processors, each time it waits for them.
+/// Highest ratio in the quietest tenth of the rounds. Each start passes four times from process to
+/// process, and on a loaded machine each hand-over waits for a processor.
 const MOST: f64 = 0.7;
 
-/// Files that a program makes and removes.
+/// Files that a program creates and removes.
 const FILES: u32 = 5_000;
 
 fn main() {
@@ -70,7 +70,7 @@ fn main() {
     }
 }
 
-/// The time below which one part of so many lies.
+/// The quantile of some times: one part in `share` lies below it.
 fn at(times: &mut [Duration], share: usize) -> Duration {
     times.sort_unstable();
     times.get(times.len() / share).copied().unwrap_or_default()
@@ -105,7 +105,8 @@ fn spawned(command: &mut Command) -> Duration {
     begun.elapsed()
 }
 
-/// The same places as ours, as far as bubblewrap knows them: no limits, no landlock, no list of calls.
+/// The same mounts as ours, as far as bubblewrap has them: no limits, no Landlock, no seccomp
+/// filter.
 fn bubblewrap(folder: &Path) -> Command {
     let mut command = Command::new(BUBBLEWRAP);
     command.args(["--unshare-all", "--new-session", "--clearenv", "--cap-drop", "ALL"]);
@@ -125,7 +126,7 @@ fn bubblewrap(folder: &Path) -> Command {
     command
 }
 
-/// What it costs to make and remove a file, inside and outside, as the program itself measures it.
+/// The cost of creating and removing a file, inside and outside, as the program itself measures it.
 fn writes(runtime: &tokio::runtime::Runtime, folder: &Path, walls: &Walls) -> String {
     let script = format!(
         "use Time::HiRes 'time'; my $d = -d '/dev/shm' ? '/dev/shm' : '/tmp'; my $b = time;

@@ -1,4 +1,4 @@
-//! The addresses that may be reached: checked as written, and again once a name has become addresses.
+//! Address guard: blocks SSRF by checking each URL as written, and each address that DNS resolves.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -7,17 +7,18 @@ use haft_model::web::{Host, Url};
 
 use crate::ranges;
 
-/// Says which addresses may be reached. Whatever is not public is closed, unless it was opened.
+/// Decides which addresses may be reached. Every address that is not public is blocked, unless it
+/// was opened.
 ///
 /// Both checks are needed. [`AddressGuard::check_url`] knows every spelling of an address, but a
-/// name may stand for any address; [`AddressGuard::check_addresses`] sees what a name stands for,
+/// name may resolve to any address; [`AddressGuard::check_addresses`] sees the resolved addresses,
 /// but HTTP clients do not look up a host that is an address already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressGuard {
     opened: BTreeSet<(String, u16)>,
 }
 
-/// A URL whose scheme is HTTP, that carries no credentials, and whose host is not known to be closed.
+/// An HTTP or HTTPS URL without credentials, whose host is not known to be blocked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedUrl {
     url: Url,
@@ -25,46 +26,46 @@ pub struct CheckedUrl {
     port: u16,
 }
 
-/// Why an address may not be reached.
+/// Why a URL or address may not be reached.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
-    /// It cannot be read.
+    /// The URL does not parse.
     #[error("the url cannot be read: {0}")]
     Malformed(String),
-    /// It is of another protocol.
+    /// The scheme is neither HTTP nor HTTPS.
     #[error("only http and https are spoken, not `{0}`")]
     Scheme(String),
-    /// It holds a user name or a password; the text is not repeated.
+    /// The URL holds a user name or a password; the message does not repeat it.
     #[error("a url must not hold a user name or a password")]
     Credentials,
-    /// Its host is, or stands for, an address that is closed.
+    /// The host is, or resolves to, a blocked address.
     #[error("`{host}` may not be reached: it is {what}")]
     Address {
-        /// The host as the URL has it.
+        /// The host as in the URL.
         host: String,
-        /// What it is instead of public.
+        /// The kind of address, as part of a sentence.
         what: &'static str,
     },
-    /// Its name stands for no address at all.
+    /// The host name resolves to no address.
     #[error("`{0}` stands for no address")]
     Nowhere(String),
 }
 
 impl AddressGuard {
-    /// Only public addresses.
+    /// Allows public addresses only.
     pub fn public() -> AddressGuard {
         AddressGuard::default()
     }
 
-    /// Opens one host and port as well, whatever its address is.
+    /// Opens one host and port as well, whatever its address.
     pub fn allowing(mut self, host: &str, port: u16) -> AddressGuard {
-        // The same spelling as in a URL, so that the two can be compared.
+        // Normalized as in a URL, so that the two compare equal.
         let host = Host::parse(host).map_or_else(|_| host.to_owned(), |host| host.to_string());
         self.opened.insert((plain(&host).to_owned(), port));
         self
     }
 
-    /// Reads a URL that somebody who may open addresses has named, whatever its address is.
+    /// Parses a URL that a person or the operator named, and opens its host whatever the address.
     pub fn named(text: &str) -> Result<CheckedUrl, Forbidden> {
         let url = Url::parse(text).map_err(|fault| Forbidden::Malformed(fault.to_string()))?;
         let guard = match (url.host_str(), url.port_or_known_default()) {
@@ -74,20 +75,20 @@ impl AddressGuard {
         guard.check(url)
     }
 
-    /// Reads a URL and checks what can be told without looking its host up.
+    /// Parses a URL and checks what is known without a DNS lookup.
     pub fn check_url(&self, text: &str) -> Result<CheckedUrl, Forbidden> {
         let url = Url::parse(text).map_err(|fault| Forbidden::Malformed(fault.to_string()))?;
         self.check(url)
     }
 
-    /// Checks where a URL leads that was read on a page at another one, as in a redirect.
+    /// Checks a URL relative to another one, such as a redirect.
     pub fn check_next(&self, from: &CheckedUrl, text: &str) -> Result<CheckedUrl, Forbidden> {
         let url = from.url.join(text).map_err(|fault| Forbidden::Malformed(fault.to_string()))?;
         self.check(url)
     }
 
-    /// Checks every address that the host of a URL stands for. One that is closed closes all: whoever
-    /// answers for the name decides which of them is used.
+    /// Checks every address that a URL's host resolves to. One blocked address blocks all, because
+    /// the DNS server decides which of them is used.
     pub fn check_addresses(&self, url: &CheckedUrl, addresses: &[IpAddr]) -> Result<(), Forbidden> {
         if addresses.is_empty() {
             return Err(Forbidden::Nowhere(url.host.clone()));
@@ -134,8 +135,8 @@ impl CheckedUrl {
         self.url.as_str()
     }
 
-    /// Another place at the same host, by its path and what is asked for there. Neither can lead
-    /// elsewhere, so there is nothing to check.
+    /// Another path and query at the same host. Neither can lead to another host, so there is
+    /// nothing to check.
     pub fn at(&self, path: &str, query: Option<&str>) -> CheckedUrl {
         let mut url = self.url.clone();
         url.set_path(path);
@@ -143,44 +144,44 @@ impl CheckedUrl {
         CheckedUrl { url, host: self.host.clone(), port: self.port }
     }
 
-    /// The path of it, without what is asked for there.
+    /// The path, without the query.
     pub fn path(&self) -> &str {
         self.url.path()
     }
 
-    /// The same, for a client that would read it once more.
+    /// The parsed URL, for a client that takes one.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The same, for good.
+    /// Converts into the parsed URL.
     pub fn into_url(self) -> Url {
         self.url
     }
 
-    /// Its host: a name, an IPv4 address, or an IPv6 address in brackets.
+    /// The host: a name, an IPv4 address, or an IPv6 address in brackets.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Its port, also where the scheme implies it.
+    /// The port, explicit or the scheme's default.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Whether it is sent in the open, without TLS.
+    /// Whether the URL is plain HTTP, without TLS.
     pub fn is_plain(&self) -> bool {
         self.url.scheme() == "http"
     }
 
-    /// Whether the host is a name, which has to be looked up.
+    /// Whether the host is a name, which needs a DNS lookup.
     pub fn is_name(&self) -> bool {
         matches!(self.url.host(), Some(Host::Domain(_)))
     }
 }
 
 impl Forbidden {
-    /// Whether the address is at fault, and not the way it is written.
+    /// Whether the address is blocked; false if the URL itself is malformed or unresolvable.
     pub fn is_address(&self) -> bool {
         match self {
             Forbidden::Address { .. } => true,
@@ -192,12 +193,12 @@ impl Forbidden {
     }
 }
 
-/// A name without the dot that may end it; `localhost.` is `localhost`.
+/// A host name without its trailing dot; `localhost.` is `localhost`.
 fn plain(host: &str) -> &str {
     host.trim_end_matches('.')
 }
 
-/// Names that stand for this machine wherever they are looked up.
+/// Whether a name always means this machine.
 fn is_local(name: &str) -> bool {
     let name = plain(name);
     name.is_empty() || name == "localhost" || name.ends_with(".localhost")

@@ -1,4 +1,4 @@
-//! One program that runs inside, from its start to its end.
+//! Confined program: its sandbox profile, its run and its exit.
 
 mod gather;
 mod line;
@@ -23,116 +23,119 @@ use gather::{OutputHead, give};
 
 pub use running::{Feed, ProgramOutput, Running};
 
-/// How long everything may take to be gone once it was told to be.
+/// How long all processes may take to exit after they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Where bubblewrap is, where it is.
+/// Where bubblewrap may be installed.
 const BUBBLEWRAP: [&str; 2] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"];
 
-/// A program, and everything that it gets to see of this machine.
+/// A program, and everything that it sees of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct ConfinedProgram {
-    /// The program: a path, or a name that is looked up in the system's folders.
+    /// A path, or a name that is looked up in the system's folders.
     pub program: PathBuf,
-    /// The name that it is told it was called by (`argv[0]`), where that is not its path.
+    /// Its `argv[0]`, if that is not its path.
     pub called: Option<String>,
-    /// Its arguments.
+    /// Its arguments, without `argv[0]`.
     pub args: Vec<String>,
-    /// What it reads on standard input. Whoever [`Confined::start`]s it writes that themselves.
+    /// Its standard input. A caller of [`ConfinedProgram::start`] writes it to [`Running::stdin`]
+    /// instead.
     pub stdin: Vec<u8>,
-    /// The terminal that it reads and writes instead of pipes. It is not one that others can type at.
+    /// A terminal in place of the pipes; no other process can type at it.
     pub terminal: Option<Arc<OwnedFd>>,
-    /// Its environment, beside `PATH`, `LANG`, `HOME` and `TMPDIR`.
+    /// Its environment, in addition to `PATH`, `LANG`, `HOME` and `TMPDIR`.
     pub env: BTreeMap<String, String>,
-    /// The part of its environment that nobody else gets to see.
+    /// Environment variables that hold secrets; no other process sees them.
     pub secret_env: BTreeMap<String, Secret>,
     /// Secrets that it reads from a file.
     pub handed: Vec<SecretFile>,
-    /// What it sees beside the system's own programs and libraries.
+    /// The paths that it sees, in addition to the system's programs and libraries.
     pub shown: Vec<MountedPath>,
-    /// What it does not see of that.
+    /// The paths below those that are hidden from it.
     pub hidden: Vec<PathBuf>,
-    /// What it may not create of that: nothing can cover what does not exist, so a run that makes it
-    /// is a violation.
+    /// The paths below those that it may not create: a mount cannot cover what does not exist, so a
+    /// run that creates one is a violation.
     pub denied: Vec<PathBuf>,
-    /// Where it starts; below something that is shown.
+    /// Its working directory, below a path that it sees.
     pub cwd: PathBuf,
-    /// Whom it can reach.
+    /// The hosts that it can reach.
     pub network: NetworkAccess,
-    /// How much it may use.
+    /// Its resource limits.
     pub bounds: Bounds,
-    /// What it may start.
+    /// Whether it may start processes.
     pub spawn: Spawn,
-    /// What governs where it may write. [`Confined::guarded`] takes it; without that it is not started.
+    /// The files that govern where it may write. [`ConfinedProgram::guarded`] takes it; a program
+    /// that still has it and may write is not started.
     pub protection: Option<Protection>,
 }
 
-/// A secret as a file that is on no disk. It is read-only, and gone with the program.
+/// A secret as a read-only file in memory, which ends with the program.
 #[derive(Clone, Debug)]
 pub struct SecretFile {
-    /// The variable that holds the file's path.
+    /// The environment variable that holds the file's path.
     pub name: String,
-    /// What the file holds.
+    /// The content of the file.
     pub value: Secret,
 }
 
-/// A file or folder that a confined program sees, where it is on this machine.
+/// A file or folder that a confined program sees, at its own path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MountedPath {
-    /// Where it is.
+    /// The path on this machine.
     pub path: PathBuf,
-    /// What may be done with it.
+    /// What the program may do with it.
     pub access: Access,
 }
 
-/// What a confined program may do with what it sees.
+/// The access of a confined program to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Look at it and run it.
+    /// Reads and executes.
     Read,
-    /// Change it as well.
+    /// Writes as well.
     Write,
 }
 
-/// Whom a confined program can reach.
+/// The hosts that a confined program can reach.
 #[derive(Clone, Debug, Default)]
 pub enum NetworkAccess {
-    /// Nobody, not even this machine.
+    /// No host, not even this machine.
     #[default]
     None,
-    /// Whom the gate lets through, by a proxy that the usual variables name.
+    /// The hosts on the gate's egress allowlist, through a proxy that the usual variables name.
     Through(Gate),
 }
 
-/// What a confined program may start.
+/// Whether a confined program may start processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spawn {
-    /// Whatever it sees.
+    /// It may start any program that it sees.
     #[default]
     Anything,
-    /// No process at all; only threads.
+    /// It may start no process, only threads.
     Nothing,
 }
 
-/// How much a confined program may use.
+/// Resource limits of a confined program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Seconds of processor time, for each process.
+    /// CPU seconds of each process.
     pub cpu_seconds: u64,
-    /// Bytes of memory, for each process.
+    /// Bytes of memory of each process.
     pub memory: u64,
-    /// Bytes of memory for all processes together, with what lies in the private `/tmp`; `u64::MAX`
-    /// is any number. Where there are no control groups ([`TotalMemory`](crate::TotalMemory)), only each process is limited.
+    /// Bytes of memory of all processes together, including the private `/tmp`; `u64::MAX` means no
+    /// limit. Without control groups ([`TotalMemory`](crate::TotalMemory)) only each process is
+    /// limited.
     pub total_memory: u64,
-    /// Open files, for each process.
+    /// Open files of each process.
     pub files: u64,
-    /// Processes and threads at once. Some kernels do not count below 301.
+    /// Processes and threads at once. Some kernels enforce no limit below 301.
     pub processes: u64,
-    /// The largest file that it may write, and all that fits into its private `/tmp`.
+    /// Bytes of the largest file that it may write, and of its private `/tmp`.
     pub file_size: u64,
-    /// How many files and folders fit into its private `/tmp`.
+    /// Files and folders in its private `/tmp`.
     pub inodes: u64,
     /// Bytes that are kept of each of its outputs.
     pub output: usize,
@@ -153,22 +156,22 @@ impl Default for Bounds {
     }
 }
 
-/// What stands between a program and this machine.
+/// The sandbox implementation between a program and this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Walls {
-    /// A launcher puts the program inside.
+    /// The launcher confines the program.
     By(Launcher),
-    /// bubblewrap, the program at this path, makes the namespaces and what there is to see in them,
-    /// and the launcher does the rest. For machines that let nobody else make namespaces.
+    /// bubblewrap, at this path, creates the namespaces and mounts, and the launcher does the rest.
+    /// For machines that let only bubblewrap create namespaces.
     Bubblewrap(PathBuf, Launcher),
-    /// Nobody can, so nothing runs.
+    /// No launcher is available, so nothing runs.
     Missing,
-    /// Nothing, because the workspace says so: time and outputs are bounded, and nothing else is.
+    /// No sandbox, because the workspace says so: only time and outputs are limited.
     Off,
 }
 
 impl Walls {
-    /// The best that this machine allows: a launcher's own, or else bubblewrap's, if it is there.
+    /// The best that this machine allows: the launcher alone, else bubblewrap if it is installed.
     pub fn here(launcher: Option<Launcher>) -> Walls {
         let Some(launcher) = launcher else { return Walls::Missing };
         let bubblewrap = BUBBLEWRAP.map(PathBuf::from).into_iter().find(|path| path.exists());
@@ -179,7 +182,7 @@ impl Walls {
     }
 }
 
-/// A program that ran, and all its descendants are gone.
+/// The exit of a program, after all its descendants are gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramExit {
     /// How it ended.
@@ -188,33 +191,33 @@ pub struct ProgramExit {
     pub stdout: Vec<u8>,
     /// The beginning of its standard error.
     pub stderr: Vec<u8>,
-    /// Whether it said more than was kept.
+    /// Whether an output exceeded its limit.
     pub truncated: bool,
-    /// What stood between it and this machine, layer by layer.
+    /// The sandbox layers that were in force.
     pub layers: Vec<String>,
-    /// What it wanted and was refused; of many, the first.
+    /// The accesses that the sandbox refused, up to a limit.
     pub tried: Vec<RefusedAccess>,
-    /// Whom it reached through the gate.
+    /// The hosts that it reached through the gate.
     pub reached: Vec<HostTraffic>,
 }
 
-/// Something that a confined program wanted and was refused.
+/// An access that the sandbox refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefusedAccess {
-    /// To reach somebody.
+    /// A connection to a host.
     Host {
-        /// Whom.
+        /// The host name or address.
         host: String,
-        /// At which port.
+        /// The port.
         port: u16,
-        /// Why not.
+        /// Why it was refused.
         why: String,
     },
-    /// To change something.
+    /// A change of a path.
     Path {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// What it wanted to do with it, as a verb.
+        /// The refused operation, as a verb.
         wanted: String,
     },
 }
@@ -222,15 +225,15 @@ pub enum RefusedAccess {
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitKind {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Killed(i32),
-    /// By Haft, because its processes together took more memory than they may.
+    /// Haft killed it, because its processes together exceeded the memory limit.
     OutOfMemory,
-    /// Time ran out.
+    /// Its timeout expired.
     OutOfTime,
-    /// Somebody called it off.
+    /// The caller cancelled it.
     CalledOff,
 }
 
@@ -242,13 +245,13 @@ pub enum StartRefusal {
         "nothing can be confined: this program does not call `haft::launcher()` first in its `main`, and names no launcher"
     )]
     NoLauncher,
-    /// Something of what keeps a program inside is not to be had here.
+    /// A sandbox layer is not available on this machine.
     #[error("the sandbox cannot be enforced here: {0}")]
     Unenforced(String),
     /// The program cannot be started.
     #[error("{0}")]
     Program(String),
-    /// It would write what governs, or it did.
+    /// It would write files that govern, or it did.
     #[error("{0}")]
     Violation(String),
     /// The launcher itself failed.
@@ -257,7 +260,7 @@ pub enum StartRefusal {
 }
 
 impl StartRefusal {
-    /// Of a launcher that did not say how it went, whose last words to people are these.
+    /// The refusal for a launcher that sent no report, from the last line of its stderr.
     fn wordless(last: String) -> StartRefusal {
         match last.strip_prefix("bwrap: ") {
             Some(why) => StartRefusal::Unenforced(format!("bubblewrap builds no walls: {why}")),
@@ -267,9 +270,9 @@ impl StartRefusal {
 }
 
 impl ConfinedProgram {
-    /// Runs the program until it ends, time runs out or somebody calls it off. Whichever it is,
-    /// nothing that it started is left when this returns, nor when it is dropped. What governs and
-    /// appeared meanwhile is moved to quarantine, and then the run is a violation.
+    /// Runs the program until it exits, its timeout expires or the caller cancels. No process of it
+    /// is left when this returns or is dropped. Files that govern and appeared meanwhile are moved
+    /// to quarantine, and then the run is a violation.
     pub async fn run(
         self,
         walls: &Walls,

@@ -1,7 +1,8 @@
-//! Whom a confined program may reach, by name and port: a list, and a proxy of ours that keeps to it.
+//! Egress gate: an allowlist of hosts and ports, and the HTTP proxy that enforces it.
 //!
-//! Inside there is nobody but the proxy. It looks each name up itself, once, and connects to the very
-//! addresses that were checked, so that nothing the program does decides where its words go.
+//! The sandbox's network namespace holds nothing but the proxy. The proxy resolves each name
+//! itself, once, and connects to the very addresses that it checked, so the program cannot redirect
+//! a connection.
 
 mod carry;
 mod request;
@@ -22,7 +23,7 @@ pub(crate) use serve::serve;
 pub use tally::HostTraffic;
 pub(crate) use tally::{MOST_TRIED, TrafficBook};
 
-/// How long a look-up, a connection and a request may each take to come about.
+/// Timeout of each DNS lookup, connection and request head.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The ports of a host that is listed without one.
@@ -30,7 +31,7 @@ const USUAL: [u16; 2] = [80, 443];
 
 type EgressLookup = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
-/// Whom a confined program may reach, by names and ports; everything else is refused and told.
+/// The egress allowlist of a confined program; every other connection is refused and reported.
 #[derive(Clone, Debug)]
 pub struct Gate {
     hosts: Vec<String>,
@@ -38,28 +39,28 @@ pub struct Gate {
     lookup: EgressLookup,
 }
 
-/// In which way a program reaches somebody.
+/// How a program reaches a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EgressMethod {
-    /// By a connection that is passed on as it is.
+    /// `CONNECT`: a tunnel that is passed on unread.
     Tunnel,
-    /// By one request that anybody may read.
+    /// One plain HTTP request.
     Plain,
 }
 
-/// Somebody, in the one spelling that is compared.
+/// A host and port in the normalized spelling that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Whom {
     host: String,
     port: u16,
 }
 
-/// Why somebody is not reached.
+/// Why a host is not reached.
 #[derive(Debug, PartialEq, Eq)]
 enum EgressRefusal {
-    /// It was refused.
+    /// The allowlist or the guard refused it.
     Refused(String),
-    /// It could not be found.
+    /// Its name did not resolve.
     Absent(String),
 }
 
@@ -67,8 +68,8 @@ impl Gate {
     /// Opens these hosts: `host`, `host:port` or `*.host`, where the star is one label. Without a
     /// port, 80 and 443 are open, and no other.
     ///
-    /// Their addresses have to be ones that the guard leaves open, unless a host of one's own network
-    /// is listed as what it is: by its address, or by a name that can mean nothing else.
+    /// The guard must allow their addresses, unless a host of a private network is listed as such:
+    /// by its address, or by a name that can mean nothing else.
     pub fn new(hosts: Vec<String>, guard: AddressGuard) -> Gate {
         let hosts: Vec<_> = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
         let own = hosts.iter().map(|listed| split(listed)).filter(|(name, _)| is_own(name));
@@ -79,12 +80,12 @@ impl Gate {
         Gate { hosts, guard, lookup: by_the_system }
     }
 
-    /// Looks names up in another way than the system's.
+    /// Replaces the DNS lookup of the system.
     pub fn looking_up(self, lookup: fn(&str, u16) -> io::Result<Vec<SocketAddr>>) -> Gate {
         Gate { lookup, ..self }
     }
 
-    /// The addresses of somebody who may be reached; every one of them was checked.
+    /// Resolves a host that may be reached; the guard checked every address.
     async fn admit(&self, whom: &Whom) -> Result<Vec<SocketAddr>, EgressRefusal> {
         if !self.hosts.iter().any(|listed| opens(listed, whom)) {
             return Err(EgressRefusal::Refused("it is not on the list of hosts".to_owned()));
@@ -111,14 +112,14 @@ impl Gate {
             Ok(Err(fault)) => return Err(whom.absent(&fault.to_string())),
             Err(_) => return Err(whom.absent("nobody answered for its name in time")),
         };
-        // Whoever answers for a name does not choose the port.
+        // The DNS answer does not choose the port.
         Ok(found.into_iter().map(|address| SocketAddr::new(address.ip(), whom.port)).collect())
     }
 }
 
 impl Whom {
-    /// Reads `host:port`, whatever spelling of an address the host is. Without a port it is the usual
-    /// one, if there is such a thing.
+    /// Parses `host:port`, in any spelling of an address. Without a port it takes `usual`, if
+    /// given.
     fn read(authority: &str, usual: Option<u16>) -> Option<Whom> {
         let strange = |letter: char| letter.is_whitespace() || "/?#@\\".contains(letter);
         if authority.is_empty() || authority.contains(strange) {
@@ -150,14 +151,14 @@ impl std::fmt::Display for Whom {
     }
 }
 
-/// Whether a listed host is this one, at this port.
+/// Whether a listed host covers this host and port.
 fn opens(listed: &str, whom: &Whom) -> bool {
     let (name, port) = split(listed);
     let open = port.map_or(USUAL.contains(&whom.port), |port| port == whom.port);
     open && covers(name, &whom.host)
 }
 
-/// A listed host and its port. What is no number opens nothing.
+/// A listed host and its port. A port that is no number opens nothing.
 fn split(listed: &str) -> (&str, Option<u16>) {
     let name = name_of(listed);
     match listed.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) {

@@ -1,8 +1,8 @@
-//! Control groups: how much memory all processes of one program may use together.
+//! Control groups (cgroups): limit the memory of all processes of one program together.
 //!
-//! Each run has a group of its own, below the group of this process or, in version 2, below the
-//! nearest one above that may hold it. It is removed with the run. What a process left behind that
-//! was killed is removed by the next one that looks.
+//! Each run has its own group, below the group of this process or, in version 2, below the nearest
+//! ancestor that may hold it. The group is removed with the run. The next process sweeps up the
+//! groups of a process that was killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,30 +14,30 @@ use std::sync::{LazyLock, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is tried to remove a group whose last process is still on its way out, and how long
-/// is waited between.
+/// How often the removal of a group is retried while its last process exits, and the pause between
+/// two tries.
 const TRIES: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How the memory of all processes of a program is limited together on this machine.
+/// How this machine limits the memory of all processes of a program together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TotalMemory {
-    /// By control groups of version 2, below this folder.
+    /// Version 2 control groups below this folder.
     V2(PathBuf),
-    /// By control groups of version 1, below this folder.
+    /// Version 1 control groups below this folder.
     V1(PathBuf),
-    /// Not together: each process has its own limit. Why there are no groups.
+    /// No shared limit: each process has its own. Holds the reason.
     EachProcess(String),
 }
 
 impl TotalMemory {
-    /// How it is limited for what this process confines. It is found out once.
+    /// How this process limits memory; detected once.
     pub fn here() -> &'static TotalMemory {
         &HERE.memory
     }
 }
 
-/// What was found out of this machine and this process.
+/// What was detected of this machine and this process.
 struct Here {
     memory: TotalMemory,
     /// The group of this process, to which the first process inside returns.
@@ -52,14 +52,14 @@ static HERE: LazyLock<Here> = LazyLock::new(|| {
     Here { home: home(&candidates, &memory), memory }
 });
 
-/// The group that this process is in, in the hierarchy of a candidate: the nearest of its kind.
+/// The group of this process in the hierarchy of a candidate.
 fn home(candidates: &[TotalMemory], of: &TotalMemory) -> PathBuf {
     let kind = |one: &TotalMemory| matches!(one, TotalMemory::V2(_));
     let own = candidates.iter().find(|one| kind(one) == kind(of)).and_then(TotalMemory::folder);
     own.unwrap_or(Path::new("/")).to_owned()
 }
 
-/// The first folder in which a group can be made that limits memory.
+/// The first folder below which a memory-limited group can be created.
 fn chosen(candidates: &[TotalMemory]) -> TotalMemory {
     let mut why = "this machine mounts no control groups for memory".to_owned();
     for candidate in candidates {
@@ -70,7 +70,7 @@ fn chosen(candidates: &[TotalMemory]) -> TotalMemory {
                 return candidate.clone();
             }
             Ok(None) => {}
-            // The nearest one says best what is missing.
+            // The nearest folder gives the most useful reason.
             Err(fault) if why.starts_with("this machine") => {
                 let folder = candidate.folder().unwrap_or(Path::new("/")).display();
                 why = format!("no group can be made below `{folder}`: {fault}");
@@ -81,7 +81,7 @@ fn chosen(candidates: &[TotalMemory]) -> TotalMemory {
     TotalMemory::EachProcess(why)
 }
 
-/// The folders below which a group could be made, the best first.
+/// The folders below which a group could be created, best first.
 fn candidates(groups: &str, mounts: &str) -> Vec<TotalMemory> {
     let mut found = Vec::new();
     for line in groups.lines() {
@@ -108,7 +108,7 @@ fn candidates(groups: &str, mounts: &str) -> Vec<TotalMemory> {
     found
 }
 
-/// Where a group is in the file system, and where its hierarchy is mounted.
+/// Where a group is mounted, and the mount point of its hierarchy.
 fn mounted(
     mounts: &str,
     kind: &str,
@@ -129,31 +129,31 @@ fn mounted(
         let (root, top) = (before.next()?, PathBuf::from(before.next()?));
         let below = Path::new(path).strip_prefix(root).ok()?;
         let plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        // Without a part below it, joining would end the path with a slash.
+        // Joining an empty path would add a trailing slash.
         plain.then(|| (if below == Path::new("") { top.clone() } else { top.join(below) }, top))
     })
 }
 
-/// The group of one run. It is removed when it is dropped, at the latest as soon as it is empty.
+/// The control group of one run. Drop removes it, as soon as it is empty.
 #[derive(Debug)]
 pub(crate) struct Group {
     folder: PathBuf,
 }
 
-/// What the first process inside gets of a group. A process that writes `0` into one of the first two
-/// files is in that group from then on, and so is what it starts.
+/// The descriptors that the first process inside gets of a group. Writing `0` to `join` or `leave`
+/// moves the writer into that group, with every process that it starts afterwards.
 pub(crate) struct Entrance {
-    /// The group.
+    /// `cgroup.procs` of the run's group.
     pub(crate) join: OwnedFd,
-    /// The group of Haft itself.
+    /// `cgroup.procs` of Haft's own group.
     pub(crate) leave: OwnedFd,
-    /// How often the kernel ended a process of the group because there was no memory left.
+    /// The event counters, with the OOM kills of the group.
     pub(crate) events: OwnedFd,
 }
 
 impl Group {
-    /// A group whose processes use no more than this together; none where they may use anything, where
-    /// there are no groups, or where the one of this process is gone.
+    /// Creates a group with a memory limit; `None` if the limit is unlimited, if there are no
+    /// control groups, or if the group of this process is gone.
     pub(crate) fn new(most: u64) -> Option<(Group, Entrance)> {
         if most == u64::MAX {
             return None;
@@ -165,7 +165,7 @@ impl Group {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let Some(parent) = here.folder() else { return Ok(None) };
         if matches!(here, TotalMemory::V2(_)) {
-            // The kernel asks for this right when a process goes from one child of it to another.
+            // The kernel requires this permission to move a process between children of this group.
             OpenOptions::new().write(true).open(parent.join("cgroup.procs"))?;
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -184,7 +184,7 @@ impl Group {
         match here {
             TotalMemory::V2(_) => {
                 self.write("memory.max", &most)?;
-                // A machine without swap has no file for it.
+                // A machine without swap has no such file.
                 let _ = self.write("memory.swap.max", "0");
             }
             TotalMemory::V1(_) => {
@@ -222,7 +222,7 @@ impl Drop for Group {
         if is_removed(&self.folder) {
             return;
         }
-        // Its last process was killed and is not gone yet.
+        // Its last process was killed and has not exited yet.
         let folder = std::mem::take(&mut self.folder);
         let late = move || {
             (0..TRIES).any(|_| {
@@ -230,7 +230,7 @@ impl Drop for Group {
                 is_removed(&folder)
             })
         };
-        // What cannot be removed now is removed by the next process that looks.
+        // If the removal fails, the next process sweeps the group up.
         let _ = thread::Builder::new().name("haft-group".to_owned()).spawn(late);
     }
 }
@@ -242,12 +242,12 @@ fn is_removed(folder: &Path) -> bool {
     }
 }
 
-/// Whose groups these are: a process, in the numbering that it lives in.
+/// The process that owns a group, in its PID namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Owner {
     numbering: u64,
     id: u32,
-    /// When it began, since numbers are used again.
+    /// Its start time, because PIDs are reused.
     since: String,
 }
 
@@ -264,7 +264,7 @@ impl Owner {
         OWN.get_or_init(own).clone()
     }
 
-    /// Whose group has this name.
+    /// Parses the owner from a group's name.
     fn of(name: &str) -> Option<Owner> {
         let mut parts = name.strip_prefix("haft-")?.split('-');
         let (numbering, id) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -280,15 +280,15 @@ fn prefix(owner: &Owner) -> String {
     format!("haft-{}-{}-{}-", owner.numbering, owner.id, owner.since)
 }
 
-/// When a process began, in the kernel's own count.
+/// The start time of a process, in clock ticks since boot.
 fn since(id: u32) -> Option<String> {
     let about = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name of a program may hold anything, so that counting begins behind it.
+    // A program name may hold anything, so the fields are counted behind it.
     let (_, rest) = about.rsplit_once(") ")?;
     rest.split(' ').nth(19).map(str::to_owned)
 }
 
-/// Removes the groups of processes that are gone. One that is in use stays, whosever it is.
+/// Removes the groups of processes that are gone. A group in use stays, whichever process owns it.
 fn sweep(here: &TotalMemory) {
     let own = Owner::own();
     let Some(Ok(entries)) = here.folder().map(fs::read_dir) else { return };

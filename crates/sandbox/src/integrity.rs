@@ -1,9 +1,10 @@
-//! What a run is held to: it finds the rules as they were, and leaves them so.
+//! Integrity check of a run: it finds the governing files as they were, and leaves them so.
 //!
-//! Before a program starts, everything that governs where it may write is found and mounted so that it
-//! can only be read. What is not there yet cannot be mounted, so the same places are looked through
-//! when the program is gone: what appeared is moved to quarantine, and the run is a violation. What was
-//! replaced from outside is no longer mounted; the baseline says so, and what it was.
+//! Before a program starts, everything that governs where it may write is found and mounted
+//! read-only. A file that does not exist yet cannot be mounted, so the same places are surveyed
+//! again when the program is gone: what appeared is moved to quarantine, and the run is a
+//! violation. A file that was replaced from outside is no longer mounted; the baseline detects
+//! that, and knows what it was.
 
 mod baseline;
 mod quarantine;
@@ -25,42 +26,42 @@ use survey::Survey;
 
 pub use register::{Loading, Suspects, write_rule};
 
-/// How long a program that is no longer waited for may take to be gone.
+/// How long an abandoned program may take to exit.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How many paths are mounted so that they can only be read.
+/// Most paths that are mounted read-only.
 const MOST_PROTECTED: usize = 500;
 
-/// Something that governs and that a run made, replaced or moved.
+/// A governing file that a run made, replaced or moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intrusion {
     /// Where it was.
     pub path: PathBuf,
-    /// What was done.
+    /// What the run did to it.
     pub change: GoverningChange,
-    /// Why it governs.
+    /// Why the path governs.
     pub reason: &'static str,
-    /// Where it is now, if it could be moved.
+    /// Where it is in quarantine; `None` if it could not be moved.
     pub quarantined: Option<PathBuf>,
 }
 
-/// What a run did to something that governs.
+/// What a run did to a path that governs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoverningChange {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
-    /// It was a link, and leads elsewhere or is gone.
+    /// It was a symlink, and leads elsewhere or is gone.
     Relinked,
-    /// It was replaced from outside, and the program could write it since; it is other than it was.
+    /// It was replaced from outside, so the program could write it since; its content differs.
     Replaced,
     /// A folder above it was moved.
     Moved,
-    /// A folder cannot be read any more, and may hide anything.
+    /// A folder became unreadable, and may hide anything.
     Unreadable,
 }
 
-/// What was found before a run, and what has to be found after it. Dropped without a conclusion it
-/// comes to one by itself, once the program has had time to be gone.
+/// The survey before a run, and the check after it. Dropped without a conclusion it concludes by
+/// itself, once the program has had time to exit.
 #[derive(Debug, Default)]
 pub struct Custody(Option<Arc<HeldTree>>);
 
@@ -71,20 +72,20 @@ struct HeldTree {
     registration: Option<Registration>,
 }
 
-/// Where a program may write, and what of it governs.
+/// Where a program may write, and what governs there.
 #[derive(Clone, Debug)]
 struct Places {
     protection: Protection,
     roots: Vec<PathBuf>,
-    /// What is covered, and so cannot be reached.
+    /// Hidden paths, which the program cannot reach.
     hidden: Vec<PathBuf>,
-    /// What may not be there: nothing covers it, because it does not exist.
+    /// Denied paths that do not exist, so that no mount covers them.
     denied: Vec<PathBuf>,
 }
 
 impl ConfinedProgram {
-    /// The same program with what governs mounted so that it can only be read, and what it is held to
-    /// when it is gone. The walls have to stand: without them nothing is protected.
+    /// The program with its governing files mounted read-only, and the custody that checks it
+    /// afterwards. It needs a sandbox: without one nothing is protected.
     pub async fn guarded(
         mut self,
         walls: &Walls,
@@ -93,7 +94,7 @@ impl ConfinedProgram {
         let written = self.shown.iter().filter(|shown| shown.access == Access::Write);
         let mut roots: Vec<PathBuf> = written.map(|shown| shown.path.clone()).collect();
         roots.sort();
-        // Sorted, a folder comes before what lies in it.
+        // Sorted, a folder comes before its content.
         roots.dedup_by(|inner, outer| inner.starts_with(outer));
         if roots.is_empty() || matches!(walls, Walls::Off | Walls::Missing) {
             return Ok((self, Custody(None)));
@@ -128,7 +129,7 @@ impl HeldTree {
             })?),
             false => None,
         };
-        // Only what exists is covered, so that only this need not be looked at.
+        // Only a hidden path that exists is covered by a mount, so only that one is skipped.
         places.hidden.retain(|path| path.exists());
         let roots = places.roots.clone();
         places.denied.retain(|path| {
@@ -138,7 +139,7 @@ impl HeldTree {
         Ok(HeldTree { places, before, registration })
     }
 
-    /// What is mounted over the places that may be written, outer before inner.
+    /// The mounts over the writable places, outer before inner.
     fn mounts(&self) -> Result<Vec<MountedPath>, StartRefusal> {
         let mut mounts = self.before.mounts(&self.places);
         if mounts.len() > MOST_PROTECTED {
@@ -152,7 +153,7 @@ impl HeldTree {
         Ok(mounts)
     }
 
-    /// Looks through the places again; what governs and was not there before is moved away.
+    /// Surveys the places again, and moves new governing files to quarantine.
     fn inspect(&self) -> Vec<Intrusion> {
         let mut intrusions = self.before.intrusions(&self.places);
         if !intrusions.is_empty() {
@@ -161,7 +162,7 @@ impl HeldTree {
         intrusions
     }
 
-    /// The same for a program that is gone: nothing of it is left to look at.
+    /// Inspects a program that is gone, and ends its registration.
     fn conclude(&self) -> Vec<Intrusion> {
         let intrusions = self.inspect();
         if let Some(registration) = &self.registration {
@@ -172,19 +173,19 @@ impl HeldTree {
 }
 
 impl Custody {
-    /// Looks at what a program did that goes on running, and moves away what it should not have made.
+    /// Inspects a program that keeps running, and moves what it should not have made to quarantine.
     pub async fn inspect(&self) -> Vec<Intrusion> {
         let Some(held) = self.0.clone() else { return Vec::new() };
         tokio::task::spawn_blocking(move || held.inspect()).await.unwrap_or_default()
     }
 
-    /// Whether a governing path was replaced from outside since the run began. Then nothing keeps the
-    /// program from writing it, and the program has to be ended.
+    /// Whether a governing path was replaced from outside since the run began. Then no mount keeps
+    /// the program from writing it, and the program must be ended.
     pub fn is_stale(&self) -> bool {
         self.0.as_ref().is_some_and(|held| held.before.baseline.is_stale())
     }
 
-    /// The same for a program that is gone.
+    /// Inspects a program that is gone, and ends the custody.
     pub async fn conclude(mut self) -> Vec<Intrusion> {
         let Some(held) = self.0.take() else { return Vec::new() };
         tokio::task::spawn_blocking(move || held.conclude()).await.unwrap_or_default()
@@ -202,7 +203,7 @@ impl Drop for Custody {
     }
 }
 
-/// What a run did, in one sentence.
+/// The violation in one sentence; `None` without intrusions.
 pub fn violation(intrusions: &[Intrusion], root: &Path) -> Option<String> {
     let first = intrusions.first()?;
     let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();

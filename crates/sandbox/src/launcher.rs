@@ -1,10 +1,10 @@
-//! The launcher: our own program, started again, that puts another one inside.
+//! Launcher: our own program, started again, that confines another one.
 //!
-//! It stays as long as somebody may need it and has one thread. For each program it makes a copy of
-//! itself that is the first process of its own world, one ahead of the need, and it never sees what
-//! that copy is ordered to do. The copy takes one order, builds what there is to see, gives up every
-//! right, starts the program and ends as soon as the line to whoever asked for it does. With it ends
-//! everything that was started inside, because the kernel sees to that.
+//! It runs as long as it may be needed and has one thread. For each program it forks a copy of
+//! itself that is the first process of new namespaces, one ahead of the need, and it never sees the
+//! orders of that copy. The copy takes one order, builds the file system, gives up every privilege,
+//! starts the program and exits as soon as the channel to its caller closes. The kernel then kills
+//! every process that was started inside.
 
 mod bubblewrap;
 mod entered;
@@ -37,14 +37,14 @@ use standby::StandbySlot;
 /// The argument that makes our program a launcher.
 pub(crate) const ENTRY: &str = "__sandbox";
 
-/// The argument that makes it the first process behind walls that bubblewrap built.
+/// The argument that makes it the first process inside bubblewrap's namespaces.
 pub(crate) const WITHIN: &str = "__sandbox-within";
 
 /// Whether this program can be started again as a launcher.
 static READY: AtomicBool = AtomicBool::new(false);
 
-/// A program that is able to confine others. Its clones share one process of it, which is started
-/// when it is needed first and ends with the last of them and of what they confine.
+/// A program that can confine others. Its clones share one process of it, which starts on first use
+/// and ends with the last of them and of the programs that they confine.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     program: PathBuf,
@@ -74,14 +74,14 @@ impl Launcher {
         &self.program
     }
 
-    /// Has an order carried out that waits on a line: by the process that stands by, or a new one.
+    /// Hands over an order that waits on a channel: to the standby process, or to a new one.
     pub(crate) fn take(&self, given: &LauncherInputs) -> io::Result<Arc<Standby>> {
         self.place.take(&self.program, given)
     }
 }
 
-/// What a launcher is given with an order: the line that the order waits on, and what the program
-/// says goes to.
+/// The descriptors that go with an order: the channel that holds the order, and the program's
+/// outputs.
 #[derive(Debug)]
 pub(crate) struct LauncherInputs {
     pub(crate) line: OwnedFd,
@@ -89,9 +89,9 @@ pub(crate) struct LauncherInputs {
     pub(crate) stderr: OwnedFd,
 }
 
-/// Has to be the first thing in `main`, before any thread is started.
+/// Must be the first statement in `main`, before any thread is started.
 ///
-/// Where the program was started as a launcher, this does not return. Everywhere else it returns at
+/// In a process that was started as a launcher, this does not return. Everywhere else it returns at
 /// once, and from then on the program may confine others.
 pub fn launcher() {
     match std::env::args_os().nth(1) {
@@ -101,7 +101,7 @@ pub fn launcher() {
     }
 }
 
-/// A fault of the kernel's, with what was being done.
+/// A kernel fault, with the operation that failed.
 fn doing(what: &str) -> impl Fn(io::Error) -> Report {
     let what = what.to_owned();
     move |fault| Report::Unenforced(format!("{what}: {fault}"))

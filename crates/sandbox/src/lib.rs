@@ -1,7 +1,8 @@
-//! What keeps a driver inside: one confined process at a time, and the addresses that may be reached.
+//! Sandbox: confines one process at a time, and limits the addresses that it may reach.
 //!
-//! Owns the line between a driver and the rest of the machine; no other crate starts a process.
-//! Must never know a tool, a policy or a person. Start with [`Confined`] and [`AddressGuard`].
+//! Owns the boundary between a driver and the rest of the machine; no other crate starts a process.
+//! Must never know a tool, a policy or a person. Start with [`ConfinedProgram`] and
+//! [`AddressGuard`].
 
 mod address;
 mod confined;

@@ -1,4 +1,5 @@
-//! What of this machine governs, by where it is: no program that runs inside may change it.
+//! Governing paths: decides by its path whether a file governs, so that no confined program writes
+//! it.
 
 mod links;
 
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use haft_model::governing::{self, Base, Extent, Governing, GoverningKind, could_govern_anywhere};
 
-/// What governs that the table knows only by what a variable says.
+/// Haft's state folder, which only an environment variable locates.
 const STATE: Governing = Governing {
     pattern: "$XDG_STATE_HOME/haft",
     kind: GoverningKind::State,
@@ -16,7 +17,7 @@ const STATE: Governing = Governing {
     reason: "Haft keeps its state, its settings or its programs there",
 };
 
-/// What governs because a rule names it as a program to execute.
+/// A file that governs because a rule names it as a program to execute.
 const PROGRAM: Governing = Governing {
     pattern: "<program>",
     kind: GoverningKind::Program,
@@ -24,20 +25,20 @@ const PROGRAM: Governing = Governing {
     reason: "a hook or a driver of this workspace executes it",
 };
 
-/// Variables that move a folder of the home elsewhere, and the names by which the table knows it.
+/// Variables that move a folder of the home, and its path in the table.
 const MOVED: [(&str, &[&str]); 3] = [
     ("XDG_STATE_HOME", &[".local", "state"]),
     ("XDG_CONFIG_HOME", &[".config"]),
     ("XDG_DATA_HOME", &[".local", "share"]),
 ];
 
-/// The places that governing paths are written from, and what is open of them.
+/// The folders that governing paths are relative to, and what is open of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protection {
     workspace: PathBuf,
     home: Option<PathBuf>,
     state: Vec<PathBuf>,
-    /// Folders that stand for one of the home, with its names there.
+    /// Folders that stand for one of the home, with its path there.
     moved: Vec<(PathBuf, &'static [&'static str])>,
     /// Files that hooks and drivers execute.
     programs: Vec<PathBuf>,
@@ -53,7 +54,8 @@ enum VersionControl {
 }
 
 impl Protection {
-    /// What governs a workspace, given by its real path, and a person whose environment this is.
+    /// The governing paths of a workspace, given by its real path, and of the user with this
+    /// environment.
     pub fn of(workspace: &Path, variable: impl Fn(&str) -> Option<String>) -> Protection {
         let folder = |name: &str| {
             let path = PathBuf::from(variable(name)?);
@@ -71,23 +73,23 @@ impl Protection {
         }
     }
 
-    /// The same where a contract declares `git:config`. Hooks are open with it, since a configuration
-    /// can name any other folder for them.
+    /// Opens the git configuration, where a contract declares `git:config`. Hooks are open with it,
+    /// since a configuration can name any other folder for them.
     pub fn with_git_config(self) -> Protection {
         Protection { version_control: VersionControl::Open, ..self }
     }
 
-    /// The same where hooks and drivers execute these files, given by their real paths.
+    /// Adds the files that hooks and drivers execute, given by their real paths.
     pub fn with_programs(self, programs: Vec<PathBuf>) -> Protection {
         Protection { programs, ..self }
     }
 
-    /// The workspace.
+    /// The workspace's real path.
     pub(crate) fn workspace(&self) -> &Path {
         &self.workspace
     }
 
-    /// The row that a path is governed by; it names where a thing is, and follows no link.
+    /// The row that governs a path; it is matched by name, and no symlink is followed.
     pub fn governing(&self, path: &Path) -> Option<&'static Governing> {
         let within = |base: &Path| path.strip_prefix(base).ok().map(names);
         let in_workspace = within(&self.workspace);
@@ -106,7 +108,7 @@ impl Protection {
             .or_else(|| self.programs.iter().any(|file| file == path).then_some(&PROGRAM))
     }
 
-    /// The names that a path would have in the home, where a variable moved a folder of it.
+    /// The path that a file would have in the home, where a variable moved its folder.
     fn in_moved(&self, path: &Path) -> Vec<Vec<String>> {
         let inside = self.moved.iter().filter_map(|(folder, above)| {
             let above = above.iter().map(|name| (*name).to_owned());
@@ -115,14 +117,14 @@ impl Protection {
         inside.collect()
     }
 
-    /// The same for a path or any folder on the way to it, which is what a tool is held to that has no
-    /// business in such a folder at all.
+    /// The row that governs a path or any folder above it, for tools that have no business in such
+    /// a folder at all.
     pub fn governing_above(&self, path: &Path) -> Option<&'static Governing> {
         let within = |folder: &&Path| *folder != self.workspace;
         path.ancestors().take_while(within).find_map(|above| self.governing(above))
     }
 
-    /// Whether a folder is on the way to what governs by where it lies.
+    /// Whether a folder leads to a path that governs.
     pub(crate) fn leads_to_governing(&self, path: &Path) -> bool {
         let leads = |base: Base, folder: &Path| {
             let names = path.strip_prefix(folder).ok().map(names);
@@ -143,7 +145,7 @@ impl Protection {
             || self.programs.iter().any(|file| file != path && file.starts_with(path))
     }
 
-    /// Whether a name could govern in a folder; most cannot, and need not be asked about by path.
+    /// Whether a name could govern in a folder; a cheap check before the full path is matched.
     pub(crate) fn is_worth_asking(&self, folder: &Path, name: &str) -> bool {
         could_govern_anywhere(name) || self.leads_to_governing(folder)
     }

@@ -1,8 +1,8 @@
-//! Which addresses are public, and what the others are.
+//! Address ranges: which IP addresses are public, and what the others are.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A range of addresses: its first one, how many leading bits count, and what it is.
+/// A range of addresses: its first address, its prefix length, and what it is.
 type Range<A> = (A, u32, &'static str);
 
 const fn v4(a: u8, b: u8, c: u8, d: u8, bits: u32, what: &'static str) -> Range<Ipv4Addr> {
@@ -13,7 +13,7 @@ const fn v6(a: u16, b: u16, c: u16, bits: u32, what: &'static str) -> Range<Ipv6
     (Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), bits, what)
 }
 
-/// What of IPv4 is not public. The last entries are public by number and private by use.
+/// The IPv4 ranges that are not public. The last entries are public by number and private by use.
 const CLOSED_V4: &[Range<Ipv4Addr>] = &[
     v4(0, 0, 0, 0, 8, "this machine"),
     v4(10, 0, 0, 0, 8, "a private address"),
@@ -34,10 +34,10 @@ const CLOSED_V4: &[Range<Ipv4Addr>] = &[
     v4(168, 63, 129, 16, 32, "a cloud's metadata"),
 ];
 
-/// What of IPv6 is not public, the narrower range first where two overlap.
+/// The IPv6 ranges that are not public, the narrower range first where two overlap.
 ///
-/// Addresses that carry an IPv4 address inside are closed as a whole: where the inner one is
-/// public, it can be reached without the wrapping.
+/// Addresses that embed an IPv4 address are blocked as a whole: if the embedded one is public, it
+/// can be reached directly.
 const CLOSED_V6: &[Range<Ipv6Addr>] = &[
     (Ipv6Addr::LOCALHOST, 128, "this machine"),
     (Ipv6Addr::UNSPECIFIED, 128, "this machine"),
@@ -57,7 +57,7 @@ const CLOSED_V6: &[Range<Ipv6Addr>] = &[
     v6(0xff00, 0, 0, 8, "a multicast address"),
 ];
 
-/// The only part of IPv6 in which public addresses are given out.
+/// The only IPv6 range in which public addresses are assigned.
 const OPEN_V6: Range<Ipv6Addr> = v6(0x2000, 0, 0, 3, "given out");
 
 /// What an address is, if it is not public.

@@ -1,4 +1,5 @@
-//! Many programs at once, half of them called off: nothing of them stays.
+//! Stress test of the sandbox: many concurrent programs, half of them cancelled, leave nothing
+//! behind.
 
 #![expect(clippy::unwrap_used, reason = "what cannot be set up fails the test")]
 
@@ -20,7 +21,7 @@ const RUNS: usize = 100;
 
 const ORDERS: &str = "HAFT_TEST_MANY";
 
-/// What this process has of the machine: open files, and processes that it started.
+/// The open descriptors and the child processes of this process.
 fn held() -> (usize, usize) {
     let files = fs::read_dir("/proc/self/fd").unwrap().count();
     let own = format!("PPid:\t{}", std::process::id());
@@ -36,7 +37,7 @@ fn confined(folder: &Folder, number: usize) -> ConfinedProgram {
     let path = fs::canonicalize(folder.path()).unwrap();
     let gate = Gate::new(vec!["127.0.0.1:9".into()], AddressGuard::public());
     let value = Secret::new("word".to_owned());
-    // Odd ones wait until they are called off.
+    // Odd ones wait until they are cancelled.
     let rest = if number % 2 == 1 { "(setsid sleep 600 &); sleep 600" } else { "exit 0" };
     ConfinedProgram {
         program: "/bin/sh".into(),
@@ -59,7 +60,7 @@ async fn run(folder: &Folder, number: usize) -> ExitKind {
     let confined = confined(folder, number);
     let ended = match number % 2 {
         0 => confined.run(&walls, deadline, pending()).await,
-        // Some before they have begun, some while they are at it.
+        // Some are cancelled before they begin, some while they run.
         _ => {
             let pause = Duration::from_millis(number as u64 * 5);
             confined.run(&walls, deadline, tokio::time::sleep(pause)).await
@@ -68,14 +69,14 @@ async fn run(folder: &Folder, number: usize) -> ExitKind {
     ended.unwrap().end
 }
 
-/// Not a test of its own: what this program does when it is told to.
+/// Not a test of its own: the entry point of the stress test's process.
 #[tokio::test]
 async fn many() {
     if std::env::var_os(ORDERS).is_none() {
         return;
     }
     let folder = std::sync::Arc::new(Folder::new());
-    // Whatever is made once and kept is made now.
+    // The first run creates everything that stays.
     run(&folder, 0).await;
     settled("the first run", |(_, children)| children <= 1).await;
     let before = held();
@@ -92,7 +93,7 @@ async fn many() {
     settled("the runs", |now| now == before).await;
 }
 
-/// Waits for the kernel, which takes namespaces down after the last process in them.
+/// Waits for the kernel, which removes namespaces after the last process in them.
 async fn settled(what: &str, is_right: impl Fn((usize, usize)) -> bool) {
     let patience = Instant::now() + Duration::from_secs(20);
     while !is_right(held()) {

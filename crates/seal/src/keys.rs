@@ -1,13 +1,13 @@
-//! Key files: 32 random bytes that only their owner may read, made when they are first needed.
+//! Key files: 32 random bytes with owner-only permissions, created on first use.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A secret key.
+/// A secret key of 256 bits.
 pub type Key = [u8; 32];
 
-/// Reads the key of a file, or makes one. Of several who make it at once, one wins.
+/// Reads a key file, or creates one. Of several concurrent creators, one wins.
 pub fn load_or_make(path: &Path) -> io::Result<Key> {
     match load(path) {
         Err(fault) if fault.kind() == ErrorKind::NotFound => {}
@@ -16,7 +16,7 @@ pub fn load_or_make(path: &Path) -> io::Result<Key> {
     let key = generate()?;
     let beside = beside(path)?;
     let written = write_new(&beside, hex(&key).as_bytes());
-    // A link, unlike a rename, never takes the place of a file that is there.
+    // A link, unlike a rename, never replaces an existing file.
     let linked = written.and_then(|()| fs::hard_link(&beside, path));
     fs::remove_file(&beside)?;
     match linked {
@@ -25,7 +25,7 @@ pub fn load_or_make(path: &Path) -> io::Result<Key> {
     }
 }
 
-/// A key that nobody has.
+/// A fresh random key.
 pub fn generate() -> io::Result<Key> {
     let mut key = Key::default();
     getrandom::fill(&mut key).map_err(io::Error::other)?;
@@ -41,14 +41,14 @@ pub fn load(path: &Path) -> io::Result<Key> {
         .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the file holds no key"))
 }
 
-/// Writes a file whole: beside it, to the disk, and then over it.
+/// Atomic replace: writes a file beside it, syncs it, and renames it over the old one.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path)?;
     write_new(&beside, bytes)?;
     fs::rename(&beside, path)
 }
 
-/// Puts the names in the folder of a file on the disk, so that a replaced file stays replaced.
+/// Syncs the folder of a file, so that a replaced file stays replaced after a crash.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) => File::open(folder)?.sync_all(),
@@ -56,14 +56,14 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A name in the same folder that nobody else uses.
+/// An unused name in the same folder.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let mut tag = [0; 8];
     getrandom::fill(&mut tag).map_err(io::Error::other)?;
     Ok(path.with_extension(format!("{}.part", hex(&tag))))
 }
 
-/// Writes a new file to the disk that only its owner may read.
+/// Writes and syncs a new file that only its owner may read.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -84,7 +84,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The bytes of a text in hexadecimal.
+/// Decodes hexadecimal text.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();

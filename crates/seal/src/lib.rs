@@ -1,7 +1,7 @@
-//! Keys that lie in files, files that are written whole, and bytes that are closed with a key.
+//! Encryption at rest: key files, atomic file replacement and authenticated encryption.
 //!
-//! Owns which cipher is used, and how its numbers are chosen.
-//! Must never know what it closes, nor for whom. Start with [`close`].
+//! Owns which cipher is used, and how its nonces are chosen.
+//! Must never know what it encrypts, nor for whom. Start with [`close`].
 
 mod keys;
 mod once;

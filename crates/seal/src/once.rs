@@ -1,4 +1,4 @@
-//! Closing bytes that change: each time under a random number that is used once.
+//! Authenticated encryption of bytes that change: XChaCha20-Poly1305 under a random nonce.
 
 use std::io;
 
@@ -7,10 +7,11 @@ use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 
 use crate::Key;
 
-/// How long the number is that stands before what was closed. So long that random ones never meet.
+/// Length of the nonce that precedes the ciphertext, in bytes; random ones never collide.
 const NUMBER: usize = 24;
 
-/// Closes bytes with XChaCha20-Poly1305. Whoever opens them has to name what they are about.
+/// Encrypts bytes with XChaCha20-Poly1305. To open them, the caller has to name the same `about`
+/// (associated data).
 pub fn close(key: &Key, about: &[u8], bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut number = [0; NUMBER];
     getrandom::fill(&mut number).map_err(io::Error::other)?;
@@ -20,7 +21,7 @@ pub fn close(key: &Key, about: &[u8], bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok([number.as_slice(), &closed].concat())
 }
 
-/// Opens what was closed with the same key and about the same; none if it was not, or was changed.
+/// Decrypts with the same key and `about`; `None` if either differs or the bytes were changed.
 pub fn open(key: &Key, about: &[u8], closed: &[u8]) -> Option<Vec<u8>> {
     let (number, closed) = closed.split_first_chunk::<NUMBER>()?;
     let payload = Payload { msg: closed, aad: about };

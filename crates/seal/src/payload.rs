@@ -1,4 +1,5 @@
-//! Closing bytes that never change under their digest, so that a copy of the folder without its key says nothing.
+//! Payload encryption: seals immutable bytes under their digest, so that a copy of the folder
+//! without its key reveals nothing.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +10,7 @@ use haft_model::Digest;
 
 use crate::keys::{self, Key};
 
-/// Seals bytes that never change, by their digest, and opens them.
+/// Seals immutable bytes by their digest, and opens them.
 pub struct Seal {
     cipher: ChaCha20Poly1305,
     key: Key,
@@ -22,12 +23,12 @@ impl std::fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// The seal of a key file, which is made if there is none.
+    /// The seal of a key file; creates the file if it is missing.
     pub fn load_or_make(key: &Path) -> io::Result<Seal> {
         keys::load_or_make(key).map(Seal::new)
     }
 
-    /// The seal of a key file that is there.
+    /// The seal of an existing key file.
     pub fn load(key: &Path) -> io::Result<Seal> {
         keys::load(key).map(Seal::new)
     }
@@ -36,20 +37,20 @@ impl Seal {
         Seal { cipher: ChaCha20Poly1305::new(&key.into()), key }
     }
 
-    /// Seals bytes under their digest; none if there are too many of them.
+    /// Seals bytes under their digest; `None` if there are too many of them.
     pub fn close(&self, digest: &Digest, bytes: &[u8]) -> Option<Vec<u8>> {
         let payload = Payload { msg: bytes, aad: digest.as_str().as_bytes() };
         self.cipher.encrypt(&self.nonce(digest), payload).ok()
     }
 
-    /// Opens what was sealed under a digest; none if it was not.
+    /// Opens bytes that were sealed under a digest; `None` if they were not.
     pub fn open(&self, digest: &Digest, sealed: &[u8]) -> Option<Vec<u8>> {
         let payload = Payload { msg: sealed, aad: digest.as_str().as_bytes() };
         self.cipher.decrypt(&self.nonce(digest), payload).ok()
     }
 
-    /// A number used once: it belongs to the digest, and a digest to one text, so that the same
-    /// number is only ever used for the same text.
+    /// Nonce: derived from the digest, and a digest belongs to one text, so the same nonce is only
+    /// ever used for the same text.
     fn nonce(&self, digest: &Digest) -> Nonce {
         let parts = [b"haft seal".as_slice(), &self.key, digest.as_str().as_bytes()];
         let hash = Digest::of_parts(&parts);

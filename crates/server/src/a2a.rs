@@ -1,4 +1,5 @@
-//! A2A 0.3 over JSON-RPC: the surface as an agent whose skills are tools, and calls as tasks.
+//! A2A 0.3 over JSON-RPC: serves the surface as an agent whose skills are tools, and calls as
+//! tasks.
 
 mod card;
 mod task;
@@ -23,7 +24,7 @@ use crate::deferred::Own;
 use crate::rest::{By, Errand, LARGEST_BODY, is_json, own, refs};
 use crate::session::Session;
 
-/// What answers `/a2a` and the card that leads there.
+/// Routes of `/a2a` and of the agent card.
 pub(crate) fn router() -> Router<Arc<Desk>> {
     Router::new()
         .route("/.well-known/agent-card.json", get(card::show))
@@ -31,7 +32,7 @@ pub(crate) fn router() -> Router<Arc<Desk>> {
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
 }
 
-/// Why a request has no result: the code of JSON-RPC or A2A, and words.
+/// JSON-RPC error: a code of JSON-RPC or A2A, and a message.
 struct A2aFault(i32, String);
 
 impl A2aFault {
@@ -70,8 +71,8 @@ impl A2aRequest {
     }
 }
 
-/// The skill and the input of a call that A2A reads from a body, and the flaw that the call carries; none
-/// where the body is refused. For fuzzing.
+/// The skill and input of a call that A2A reads from a body, and the call's JSON flaw; `None` where
+/// the body is refused. For fuzzing.
 pub fn a2a_call(body: &[u8]) -> Option<(String, Value, Option<JsonFlaw>)> {
     let flaw = flaw_within(body);
     let request = A2aRequest::read(serde_json::from_slice(body).ok()?).ok()?;
@@ -93,7 +94,7 @@ async fn answer(
         let A2aFault(code, message) = fault;
         json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
     };
-    // A page in a browser can send other types without asking.
+    // A browser page can send other content types without a CORS preflight.
     let value = is_json(&headers).then(|| serde_json::from_slice::<Value>(&body).ok()).flatten();
     let flaw = flaw_within(&body);
     let Some(value) = value else {
@@ -171,15 +172,15 @@ impl A2aResponse {
         Ok(task::of(&envelope.ok_or_else(lost)?, &context))
     }
 
-    /// The tool of ours that a skill means. What was loaded is a skill by its own name from then on,
-    /// so there is no need for others to call it by.
+    /// Our own tool that a skill means. A loaded tool is a skill by its own name, so the call tools
+    /// are not needed here.
     fn own(&self, skill: &str) -> Option<Own> {
         let own = Own::named(skill).filter(|own| matches!(own, Own::Search | Own::Load))?;
         let vista = self.desk.runtime.see(&Viewer { actor: &self.actor, within: &[] });
         vista.view.defers().then_some(own)
     }
 
-    /// A search or a load, which is no task: its answer is a message.
+    /// A search or a load. It is no task: its answer is a message.
     async fn found(&self, own: Own, input: Value, context: &str) -> Result<Value, A2aFault> {
         let viewer = Viewer { actor: &self.actor, within: &[] };
         let fields = input.as_object().cloned().unwrap_or_default();
@@ -208,7 +209,7 @@ impl A2aResponse {
             false => None,
         };
         Ok(match envelope {
-            // A call from a terminal may have been told more than a model reads.
+            // A call made at a terminal may hold more than a model may read.
             Some(envelope) => task::of(&envelope.told_to(Audience::Agent), &context),
             None => task::under_way(&run, &context),
         })
@@ -235,8 +236,8 @@ fn internal(stop: Stop) -> A2aFault {
     A2aFault(A2aFault::INTERNAL, told(stop))
 }
 
-/// The skill that a message wants and its input: from a data part `{skill, input}`, or from a data part
-/// that is the input while the message's metadata names the skill.
+/// The skill and input that a message asks for: from a data part `{skill, input}`, or from a data
+/// part that is the input while the message's metadata names the skill.
 fn wanted(message: &Value) -> Result<(String, Value), A2aFault> {
     let parts = message.get("parts").and_then(Value::as_array);
     let parts = parts.ok_or_else(|| A2aFault::params("a message has `parts`"))?;
@@ -253,7 +254,7 @@ fn wanted(message: &Value) -> Result<(String, Value), A2aFault> {
     }
 }
 
-/// A flaw of a message as its input has it; one that stands elsewhere is the message's.
+/// A flaw of a message, relative to its input; one elsewhere makes the message invalid.
 fn flaw_of_input(flaw: JsonFlaw) -> Result<JsonFlaw, A2aFault> {
     let mut steps = flaw.pointer.splitn(6, '/').skip(3);
     let (parts, index, data) = (steps.next(), steps.next(), steps.next());

@@ -1,4 +1,4 @@
-//! What every wire stands at.
+//! Application state: the runtime, and what every wire keeps between requests.
 
 use std::io;
 use std::sync::{Arc, PoisonError};
@@ -12,37 +12,37 @@ use crate::mcp::{Inquiries, Listings, SessionCounts, SharedLives, SuspendedCalls
 use crate::metrics::MetricTotals;
 use crate::rest::{Bulletin, Errands};
 
-/// What a caller over a wire is told of a refusal. Whoever it is, a model may read it.
+/// The message of a refusal for a caller over a wire, worded for a model: one may read it.
 pub(crate) fn told(stop: Stop) -> String {
     stop.told_to(Audience::Agent).message
 }
 
-/// Who reads an answer over a wire: a person whom a token names, or a model.
+/// Audience of an answer over a wire: a person whom a token authenticates, or a model.
 pub(crate) fn audience(actor: &Actor) -> Audience {
     if actor.is_person() { Audience::Person } else { Audience::Agent }
 }
 
-/// What every wire stands at: the runtime, and what wires keep between requests.
+/// Application state that every wire shares: the runtime, and what wires keep between requests.
 pub struct Desk {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) suspended: SuspendedCalls,
-    /// What tasks want to know from their clients.
+    /// Elicitations of tasks that wait for their clients.
     pub(crate) inquiries: Inquiries,
     pub(crate) listings: Listings,
-    /// Who is in which session of MCP.
+    /// MCP sessions.
     pub(crate) sessions: SharedLives,
-    /// Calls whose callers did not wait for them.
+    /// Background calls, whose callers did not wait.
     pub(crate) errands: Errands,
-    /// Those who follow what is recorded.
+    /// Fan-out of ledger events to subscribers.
     pub(crate) bulletin: Bulletin,
-    /// What `/metrics` counted.
+    /// Totals behind `/metrics`.
     pub(crate) tally: MetricTotals,
-    /// What became of spans, where they are sent.
+    /// Span export totals, where telemetry is on.
     pub(crate) exported: Option<watch::Receiver<ExportTotals>>,
 }
 
 impl Desk {
-    /// A desk before a runtime.
+    /// The state for a runtime.
     pub fn new(runtime: Arc<Runtime>) -> io::Result<Desk> {
         let (suspended, listings) = (SuspendedCalls::new()?, Listings::default());
         let (errands, tally) = (Errands::default(), MetricTotals::default());
@@ -59,13 +59,13 @@ impl Desk {
         })
     }
 
-    /// The same where spans are sent, which `/metrics` counts.
+    /// Adds the span export totals that `/metrics` reports.
     pub fn telling(self, exported: watch::Receiver<ExportTotals>) -> Desk {
         Desk { exported: Some(exported), ..self }
     }
 
-    /// Bytes that came out of a call. Its inputs lie beside the log too, may be sensitive, and are
-    /// given to nobody.
+    /// Output bytes of a call. Its inputs lie beside the log too, may be sensitive, and are never
+    /// served.
     pub(crate) async fn output(
         &self,
         id: &InvocationId,
@@ -79,7 +79,7 @@ impl Desk {
         }
     }
 
-    /// What there is of sessions of MCP.
+    /// Numbers of MCP sessions.
     pub(crate) fn session_counts(&self) -> SessionCounts {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).counts()
     }

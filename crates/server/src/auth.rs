@@ -1,4 +1,4 @@
-//! Who a request is from, and whether it gets in at all.
+//! Authentication: establishes the actor of a request, or refuses it.
 
 mod hosts;
 mod keys;
@@ -22,8 +22,8 @@ pub(crate) use metadata::router as metadata;
 pub(crate) use oauth::Issuer;
 pub use oauth::{Fetch, OAuth};
 
-/// Whether a header is one that proxies add. The family counts and not the single name: a proxy that
-/// adds one of them stands between us and the caller, whatever else it leaves out.
+/// Whether proxies add this header. The family counts and not the single name: a proxy that adds
+/// one of them stands between us and the caller, whatever else it leaves out.
 fn is_forwarding(name: &str) -> bool {
     const NAMES: [&str; 6] =
         ["forwarded", "via", "cdn-loop", "x-proxyuser-ip", "x-arr-ssl", "x-amzn-trace-id"];
@@ -43,30 +43,30 @@ fn is_forwarding(name: &str) -> bool {
         || ["client-ip", "real-ip", "remote-ip"].iter().any(|said| name.contains(said))
 }
 
-/// Stands at the door: says who comes in as whom.
+/// Authenticates requests, and checks the hosts they are addressed to.
 pub(crate) struct Doorkeeper {
     pub(crate) desk: Arc<Desk>,
-    /// By which names we are called.
+    /// Host names under which the server answers.
     pub(crate) names: AllowedHosts,
-    /// Whether whoever shows no token is let in, as the default actor.
+    /// Allow anonymous: whether a request without a token is admitted, as the default actor.
     pub(crate) strangers: bool,
-    /// Whose access tokens are taken, beside those that we issued.
+    /// Authorization server whose access tokens are accepted, beside our own tokens.
     pub(crate) issuer: Option<Arc<Issuer>>,
 }
 
-/// Why a request is not let in.
+/// Why authentication refuses a request.
 enum AuthRefusal {
-    /// It shows nothing.
+    /// It has no credentials.
     Nothing,
-    /// What it shows is not good.
+    /// Its credentials are invalid.
     NotGood(&'static str),
-    /// It is good, and opens nothing here.
+    /// Its token is valid and grants no role here.
     Insufficient,
-    /// Nobody could look.
+    /// The ledger or the issuer could not be asked.
     Unknown(Stop),
 }
 
-/// Refuses what was meant for somebody else: a page in a browser that was talked into calling us.
+/// DNS rebinding and CSRF protection: refuses requests for other hosts or from other origins.
 pub(crate) async fn check_names(
     State(keeper): State<Arc<Doorkeeper>>,
     request: Request,
@@ -78,7 +78,7 @@ pub(crate) async fn check_names(
     }
 }
 
-/// Puts whoever sent a request beside it, or refuses it.
+/// Middleware: adds the authenticated actor to a request, or refuses it.
 pub(crate) async fn establish(
     State(keeper): State<Arc<Doorkeeper>>,
     mut request: Request,
@@ -93,14 +93,14 @@ pub(crate) async fn establish(
     shown.seen_out(response, &keeper)
 }
 
-/// Somebody who was let in.
+/// An authenticated actor, and the token that the request carried.
 pub(crate) struct Credentials {
     pub(crate) actor: Arc<Actor>,
     token: Option<Secret>,
 }
 
 impl Credentials {
-    /// An answer for them, which ends when they are not let in any more.
+    /// The response, which ends when the credentials are revoked.
     pub(crate) fn seen_out(self, response: Response, keeper: &Arc<Doorkeeper>) -> Response {
         match self.token {
             Some(token) => streams::guarded(response, keeper.clone(), self.actor, token),
@@ -110,8 +110,8 @@ impl Credentials {
 }
 
 impl Doorkeeper {
-    /// Whoever sent a request, where it is meant for us and they are let in; what is to be said to
-    /// others is said by those who refuse.
+    /// The credentials of a request, where it is addressed to us and authenticated; on `None` the
+    /// routes answer with the refusal.
     pub(crate) async fn admitted(&self, uri: &Uri, headers: &HeaderMap) -> Option<Credentials> {
         self.names.check(uri, headers).ok()?;
         self.shown(headers).await.ok()
@@ -126,9 +126,9 @@ impl Doorkeeper {
         Ok(Credentials { actor: Arc::new(actor), token })
     }
 
-    /// Whoever shows no token.
+    /// The actor of a request without a token.
     fn stranger(&self, headers: &HeaderMap) -> Result<Actor, AuthRefusal> {
-        // Behind a proxy everybody looks as if they were on this machine.
+        // Behind a proxy every caller looks local.
         let direct = !headers.keys().any(|name| is_forwarding(name.as_str()));
         match self.strangers && direct {
             true => Ok(self.desk.world().people.stranger()),
@@ -136,7 +136,7 @@ impl Doorkeeper {
         }
     }
 
-    /// Whoever shows a token.
+    /// The actor of a bearer token.
     async fn bearer(&self, token: &str) -> Result<Actor, AuthRefusal> {
         let found = self.desk.runtime.bearer(token).await.map_err(AuthRefusal::Unknown)?;
         match (found, &self.issuer) {
@@ -181,12 +181,12 @@ impl Doorkeeper {
     }
 }
 
-/// Whether a token is one that we issued, if anybody did.
+/// Whether a text has the form of a token that we issue.
 fn is_ours(token: &str) -> bool {
     haft_ledger::token_hash(token).is_some()
 }
 
-/// The token that a request shows. One that shows several, or something else, shows nothing good.
+/// The bearer token of a request. Several headers, or another scheme, are invalid.
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>, AuthRefusal> {
     let mut shown = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (shown.next(), shown.next()) else {

@@ -1,5 +1,4 @@
-//! The tools of our own by which a caller finds, loads and calls what their list leaves out, whatever
-//! they speak.
+//! Deferred loading over every wire: our own tools to search, load and call what a list leaves out.
 //!
 //! They are no contracts: what they do is a search, a load or a call of the runtime.
 
@@ -11,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 use crate::Desk;
 
-/// How many a search finds unless said, and at most.
+/// Default and largest number of search results.
 const FOUND: usize = 10;
 const MOST_FOUND: usize = 50;
 
-/// How many schemas are loaded at once.
+/// Most schemas loaded at once.
 const MOST_LOADED: usize = 50;
 
-/// A tool of our own.
+/// One of our own tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own {
     Search,
@@ -47,7 +46,7 @@ impl Own {
         Own::ALL.into_iter().find(|own| own.name() == name)
     }
 
-    /// What it does, and the schema of what it takes.
+    /// Its description and input schema.
     pub(crate) fn described(self) -> (&'static str, Value) {
         match self {
             Own::Search => (
@@ -102,7 +101,7 @@ impl Own {
         }
     }
 
-    /// As `tools/list` of MCP has it.
+    /// Its declaration in `tools/list` of MCP.
     pub(crate) fn declared(self) -> Value {
         let (about, input) = self.described();
         let (reads, destroys) = match self {
@@ -125,7 +124,7 @@ impl Own {
     }
 }
 
-/// What a search is told.
+/// Arguments of a search.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SearchRequest {
@@ -133,14 +132,14 @@ struct SearchRequest {
     limit: Option<usize>,
 }
 
-/// What a load is told.
+/// Arguments of a load.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoadRequest {
     names: Vec<String>,
 }
 
-/// What a call by one of ours is told.
+/// Arguments of a call tool.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeferredCall {
@@ -149,7 +148,7 @@ pub(crate) struct DeferredCall {
     pub(crate) arguments: Map<String, Value>,
 }
 
-/// Arguments as a tool of ours takes them, or what is wrong with those that it does not.
+/// Parses the arguments of one of our tools; the error says what is wrong.
 pub(crate) fn read<T: DeserializeOwned>(
     own: Own,
     arguments: Map<String, Value>,
@@ -159,14 +158,14 @@ pub(crate) fn read<T: DeserializeOwned>(
     })
 }
 
-/// Why a search or a load came to nothing. No call stands behind it.
+/// Why a search or a load failed. No call is behind it.
 pub(crate) enum DeferredRefusal {
     Arguments(String),
     Stopped(Box<Stop>),
 }
 
 impl DeferredRefusal {
-    /// The same in words.
+    /// The message of the refusal.
     pub(crate) fn words(&self) -> &str {
         match self {
             DeferredRefusal::Arguments(words) => words,
@@ -182,7 +181,7 @@ impl From<Stop> for DeferredRefusal {
 }
 
 impl Desk {
-    /// A search or a load; `declared` says how a tool is written where the caller sees it.
+    /// Runs a search or a load; `declared` renders a tool for the caller.
     pub(crate) async fn found(
         &self,
         own: Own,
@@ -206,7 +205,7 @@ impl Desk {
         }
     }
 
-    /// What came of a load: the schemas, and how to call what has them.
+    /// Result of a load: the schemas, and how to call the tools.
     fn loaded(
         &self,
         loading: &Loading,

@@ -1,4 +1,4 @@
-//! Function calling: what a model's reply asks for, made as calls, and answered as its provider wants.
+//! Function calling: runs the calls in a model's reply and answers in its provider's format.
 
 mod anthropic;
 mod arguments;
@@ -25,19 +25,19 @@ use crate::deferred::{self, DeferredCall, DeferredRefusal, Own};
 use crate::rest::{AnyBody, By, PathParams, Problem, refs, run_batch};
 use crate::session::Session;
 
-/// One call that a model asked for.
+/// One call in a model's reply.
 #[derive(Clone, Debug, PartialEq)]
 struct FunctionCall {
-    /// What the provider knows it by.
+    /// The provider's id of the call.
     id: Option<String>,
     /// The name of the function, as it was exported.
     name: String,
     arguments: FunctionArguments,
-    /// Which of the provider's ways it came by.
+    /// The provider's API that it came from.
     way: &'static str,
 }
 
-/// Arguments as they came.
+/// Arguments in the form they came in.
 #[derive(Clone, Debug, PartialEq)]
 enum FunctionArguments {
     /// As text that should be JSON.
@@ -45,25 +45,25 @@ enum FunctionArguments {
     Value(Value),
 }
 
-/// What a provider of models is told apart by.
+/// Format of a model provider.
 struct Provider {
     format: Format,
-    /// The calls in a reply, in a message of it, or in a list.
+    /// Extracts the calls from a reply, a message of it, or a list.
     asked: fn(&Value) -> Vec<FunctionCall>,
-    /// What a call keeps its arguments under.
+    /// The field that holds a call's arguments.
     arguments: &'static str,
-    /// What follows the reply in the conversation.
+    /// Builds the messages that follow the reply in the conversation.
     messages: fn(&[(FunctionCall, ModelReply)]) -> Vec<Value>,
-    /// A tool of our own, as the provider has functions.
+    /// Declares one of our own tools as a function.
     declared: fn(Own) -> Value,
 }
 
-/// What a model reads of an answer.
+/// What a model reads of a result.
 struct ModelReply {
     words: String,
     value: Option<Value>,
     is_error: bool,
-    /// The whole of it.
+    /// The whole envelope.
     whole: Value,
 }
 
@@ -71,7 +71,7 @@ impl From<Envelope> for ModelReply {
     fn from(envelope: Envelope) -> ModelReply {
         ModelReply {
             words: words(&envelope),
-            // It goes into a message, which the model reads.
+            // It goes into a message that the model reads.
             value: envelope.structured_content.as_ref().map(|it| cleaned_value(it).into_owned()),
             is_error: envelope.is_error,
             whole: json!(envelope),
@@ -99,8 +99,8 @@ impl Provider {
         OfferedTools { export, partial }
     }
 
-    /// Puts ours before the functions of a document. A contract that has the name of one of ours is
-    /// called by its id.
+    /// Puts our own tools before the functions of a document. A contract with the name of one of
+    /// ours is called by its id.
     fn add_own(&self, document: &mut Value) {
         let own = Own::ALL.into_iter().map(self.declared);
         if let Some(functions) = functions_of(document) {
@@ -112,10 +112,10 @@ impl Provider {
     }
 }
 
-/// What somebody is offered.
+/// The tools that a viewer is offered.
 struct OfferedTools {
     export: Export,
-    /// Whether something is left out, so that ours are there to find it by.
+    /// Whether tools are deferred, so that our own tools are listed to find them.
     partial: bool,
 }
 
@@ -128,7 +128,7 @@ impl OfferedTools {
     }
 }
 
-/// The list of functions in a document, wherever its provider keeps it.
+/// The list of functions in a provider's document.
 fn functions_of(document: &mut Value) -> Option<&mut Vec<Value>> {
     let inside = document.pointer("/0/functionDeclarations").is_some();
     let list = match inside {
@@ -143,15 +143,15 @@ fn name_of(function: &Value) -> Option<&str> {
     name.and_then(Value::as_str)
 }
 
-/// The contracts that somebody is shown.
+/// The contracts that a viewer sees.
 pub(crate) fn offers<'s>(vista: &'s Vista) -> Vec<Offer<'s>> {
     let view = &vista.view;
     let visible = view.rows().filter(|row| {
-        // What servers behind us want to know is for callers who can be asked.
+        // Elicitations of upstream servers are for callers that can be asked.
         row.entry.contract.key().id.as_str() != UPSTREAM_REQUEST
             && match row.shown {
                 Visibility::Loaded => true,
-                // Where nothing is left out there is no search that would find it later.
+                // Where nothing is deferred, no search would find it later.
                 Visibility::Pending => !view.defers(),
                 Visibility::Deferred
                 | Visibility::Blocked(_)
@@ -189,7 +189,8 @@ pub(crate) async fn call(
     AnyBody(reply, text): AnyBody,
 ) -> Result<Json<Value>, Problem> {
     let provider = Provider::named(&provider)?;
-    // What else a provider tells is not ours: a time in nanoseconds need not be exact.
+    // Only arguments are checked for flaws: other fields are the provider's, and a time in
+    // nanoseconds need not be exact.
     if let Some(flaw) = JsonFlaw::within(&text, JsonScope::Member(provider.arguments)) {
         return Err(flaw.stop().into());
     }
@@ -211,7 +212,7 @@ pub(crate) async fn call(
                 meant(tier, &asked.arguments)
             }
             Some(_) if let Some(flaw) = &flaw => Err(DeferredRefusal::from(flaw.stop()).into()),
-            // What is found or loaded can be called by the same reply.
+            // A later call of the same reply may use what is found or loaded.
             Some(own) => Err(provider.found(own, &asked.arguments, &desk, &viewer).await),
         };
         match meant {
@@ -255,7 +256,7 @@ fn made(actor: &Actor, tool: &str, asked: &FunctionCall, desk: &Desk) -> Call {
     call
 }
 
-/// The tool that one of ours was told to call, and with what.
+/// The tool and input that one of our call tools was given.
 fn meant(
     tier: Tier,
     arguments: &FunctionArguments,
@@ -288,7 +289,7 @@ impl Provider {
 }
 
 impl FunctionArguments {
-    /// What is wrong with their text; values were looked at with the reply that holds them.
+    /// The JSON flaw of argument text; values were checked with the reply that holds them.
     fn flaw(&self) -> Option<JsonFlaw> {
         match self {
             FunctionArguments::Text(text) => JsonFlaw::in_text(text),
@@ -296,7 +297,7 @@ impl FunctionArguments {
         }
     }
 
-    /// Those that are an object, and none otherwise.
+    /// The arguments if they are an object; empty otherwise.
     fn fields(&self) -> Map<String, Value> {
         let read = match self {
             FunctionArguments::Text(text) => serde_json::from_str(text).unwrap_or_default(),
@@ -317,7 +318,7 @@ impl From<DeferredRefusal> for ModelReply {
     }
 }
 
-/// What the provider knows a call by.
+/// The foreign id of a call from a provider.
 fn known_by(format: Format, asked: &FunctionCall) -> Value {
     json!({
         "source": "function_call",
@@ -328,7 +329,7 @@ fn known_by(format: Format, asked: &FunctionCall) -> Value {
     })
 }
 
-/// What a model reads of an answer.
+/// The text that a model reads of an envelope.
 fn words(envelope: &Envelope) -> String {
     let piece = |piece: &Content| match piece {
         Content::Text { text } | Content::Log { text, .. } | Content::Diff { text, .. } => {
@@ -352,12 +353,12 @@ fn words(envelope: &Envelope) -> String {
     }
 }
 
-/// A text of an object, empty where there is none.
+/// A string field of an object; empty where it is missing.
 fn text(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The values of a list, or the value itself.
+/// The items of a list, or the value itself.
 fn each(value: &Value) -> &[Value] {
     match value {
         Value::Array(items) => items,

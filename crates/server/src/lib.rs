@@ -1,7 +1,7 @@
-//! The wires: MCP, REST and what else callers speak.
+//! Wire protocols: MCP, REST, A2A and function calling over one runtime.
 //!
-//! Owns wire types, who a request is from, and nothing else: every call goes through
-//! [`haft_runtime::Runtime`]. Must never judge, run or record. Start with [`Server`].
+//! Owns wire types and authentication, and nothing else: every call goes through
+//! [`haft_runtime::Runtime`]. Must never judge, run or record. Start with [`HttpServer`].
 
 mod a2a;
 mod app_state;

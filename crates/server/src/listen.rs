@@ -1,4 +1,4 @@
-//! One socket on which everybody is heard.
+//! HTTP server: one listening socket for every wire, with client limits and graceful shutdown.
 
 mod body_timeout;
 mod front;
@@ -28,24 +28,24 @@ use front::Front;
 use self_wake::Steady;
 use write_timeout::WriteTimeout;
 
-/// The most that the head of a request takes.
+/// Largest request head, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
 
-/// How long connections may take to end once the server is to stop.
+/// How long connections may take to close during graceful shutdown.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Why a server does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is taken, or not of this machine.
+    /// The address is in use, or not of this machine.
     #[error("`{address}` cannot be listened on: {cause}")]
     Taken {
-        /// Which.
+        /// The address.
         address: String,
-        /// Why.
+        /// The cause.
         cause: std::io::Error,
     },
-    /// Anybody could call.
+    /// The address is public and no token is required.
     #[error(
         "`{0}` can be reached from outside and nobody would have to say who they are; make a token \
          with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1"
@@ -56,36 +56,37 @@ pub enum Error {
     Unreadable(Stop),
 }
 
-/// How much clients may take.
+/// Limits on clients: connections, timeouts and sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientLimits {
-    /// How many connections are open at once; others wait to be accepted.
+    /// Most open connections; further ones wait to be accepted (backpressure).
     pub connections: usize,
-    /// How long a client may take to say what it wants, also between two requests.
+    /// Timeout for a request head, also between two requests (keep-alive).
     pub head: Duration,
-    /// How long the body of a request may take to arrive.
+    /// Timeout for a request body to arrive.
     pub body: Duration,
-    /// How long a client may take nothing of what it is sent.
+    /// Write timeout: how long a client may read nothing of what it is sent.
     pub unread: Duration,
-    /// How long the answer to a call over MCP may take and still come as one document. One that takes
-    /// longer is a stream, so that whoever stands between hears a sign of life.
+    /// How long an MCP call may take and still be answered as one document. A longer one becomes a
+    /// stream, so that proxies in between see a sign of life.
     pub document: Duration,
-    /// How long calls that are under way may take once the server is to stop.
+    /// Graceful shutdown: how long running calls may take once the server stops.
     pub patience: Duration,
-    /// How many sessions of MCP there may be.
+    /// Limits on MCP sessions.
     pub sessions: SessionLimits,
 }
 
-/// How many sessions of MCP there may be, and how long an idle one keeps its worker.
+/// Limits on MCP sessions: their number, and how long an idle one keeps its worker.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionLimits {
-    /// Of all actors together.
+    /// Most sessions of all actors together.
     pub most: usize,
-    /// Of one actor.
+    /// Most sessions of one actor.
     pub per_actor: usize,
-    /// How many idle ones keep their worker; the oldest of others are put to sleep.
+    /// Most idle sessions that keep their worker; the oldest beyond that are suspended.
     pub awake: usize,
-    /// How long an idle one keeps its worker, and with it what was not delivered of a stream that broke.
+    /// How long an idle session keeps its worker, and with it the undelivered rest of a broken
+    /// stream.
     pub rest: Duration,
 }
 
@@ -109,18 +110,19 @@ impl Default for ClientLimits {
     }
 }
 
-/// By which names a server goes beside those of this machine, and who is let in.
+/// External names of a server, and who may connect.
 #[derive(Clone, Default)]
 pub struct Entrance {
-    /// Names, such as `tools.example`. Whoever gives one is called from outside, if only by a proxy.
+    /// Host names such as `tools.example`. A server with one is reachable from outside, if only
+    /// through a proxy, and requires a token.
     pub hosts: Vec<String>,
-    /// Whose access tokens are taken; then nobody comes in without one.
+    /// OAuth settings; with them every request needs a token.
     pub oauth: Option<OAuth>,
-    /// How much they may take.
+    /// Limits on clients.
     pub limits: ClientLimits,
 }
 
-/// A socket that is listened on.
+/// A bound HTTP server.
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
@@ -132,13 +134,13 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Takes an address, under the names of this machine.
+    /// Binds an address, under the loopback names.
     pub async fn bind(desk: Arc<Desk>, address: &str) -> Result<HttpServer, Error> {
         HttpServer::open(desk, address, Entrance::default()).await
     }
 
-    /// Takes an address. Whoever can be reached from outside wants a token from everybody, and does
-    /// not listen while there is none.
+    /// Binds an address. A server that is reachable from outside requires a token of every caller,
+    /// and does not listen while there is none.
     pub async fn open(
         desk: Arc<Desk>,
         address: &str,
@@ -148,7 +150,7 @@ impl HttpServer {
         let listener = TcpListener::bind(address).await.map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
         let Entrance { hosts, oauth, limits } = entrance;
-        // A client learns only by a refusal that it has to log in.
+        // Only a refusal tells an OAuth client that it has to log in.
         let strangers = address.ip().is_loopback() && hosts.is_empty() && oauth.is_none();
         let known =
             oauth.is_some() || desk.runtime.has_tokens().await.map_err(Error::Unreadable)?;
@@ -165,18 +167,19 @@ impl HttpServer {
         Ok(HttpServer { listener, address, front, runtime, limits, strangers, stop })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether everybody has to show a token.
+    /// Whether every request needs a token.
     pub fn wants_token(&self) -> bool {
         !self.strangers
     }
 
-    /// Answers until `stop` fires, then takes no more calls and lets those under way end, and their
-    /// connections. Gives how many calls are left to whoever opens the workspace next.
+    /// Serves until `stop` fires, then shuts down gracefully: accepts no more calls and lets
+    /// running ones and their connections end. Returns the number of calls that are left to
+    /// recovery.
     pub async fn run(self, stop: Cancel) -> usize {
         let places = Arc::new(Semaphore::new(self.limits.connections));
         let leaving = GracefulShutdown::new();
@@ -189,7 +192,7 @@ impl HttpServer {
             let stream = tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => stream,
-                    // A client that left before it was let in, or no descriptor to let it in by.
+                    // The client left before it was accepted, or no file descriptor is free.
                     Err(_) => {
                         tokio::time::sleep(Duration::from_millis(5)).await;
                         continue;
@@ -197,7 +200,7 @@ impl HttpServer {
                 },
                 () = stop.cancelled() => break,
             };
-            // Answers are small and many: waiting to fill a packet makes each take 40 ms.
+            // Answers are small and many: Nagle's algorithm would delay each by 40 ms.
             let _ = stream.set_nodelay(true);
             let serving = serve(stream, self.front.clone(), self.limits, &leaving);
             tokio::spawn(async move {
@@ -205,7 +208,7 @@ impl HttpServer {
                 drop(place);
             });
         }
-        // New clients find nobody, and those who wait for an answer get it.
+        // New clients are refused, and those that wait for an answer get it.
         drop(self.listener);
         let left = self.runtime.stop(self.limits.patience).await;
         self.stop.cancel();
@@ -214,15 +217,15 @@ impl HttpServer {
     }
 }
 
-/// One connection. What goes wrong with it is its client's business.
+/// Serves one connection. Its errors are its client's business.
 fn serve(
     stream: TcpStream,
     front: Arc<Front>,
     limits: ClientLimits,
     leaving: &GracefulShutdown,
 ) -> impl Future<Output = ()> + use<> {
-    // Without the newer HTTP: telling them apart waits for a client for as long as it likes, and nobody
-    // speaks it without TLS, which is a proxy's business.
+    // HTTP/1 only: protocol detection waits for a client without a timeout, and clients do not
+    // speak HTTP/2 without TLS, which is a proxy's business.
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     let mut http = builder.http1();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(LARGEST_HEAD);
@@ -249,7 +252,7 @@ fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &ClientLimits, stop: &Canc
         .fallback(rest::nothing_there)
         .layer(from_fn_with_state(keeper.clone(), establish))
         .with_state(desk);
-    // What is for everybody comes first: what nobody answers is left to those who are known.
+    // Public routes come first: any other path needs authentication.
     let open = keeper.issuer.clone().map(metadata).unwrap_or_default();
     let router = open.merge(known).layer(from_fn_with_state(keeper.clone(), check_names));
     let router = router.layer(from_fn_with_state(limits.body, body_timeout::body_within));

@@ -1,6 +1,6 @@
-//! MCP: one endpoint, every version from 2025-06-18 on, over HTTP and over standard input and output.
+//! MCP server: one endpoint, every version from 2025-06-18 on, over HTTP and stdio.
 //!
-//! rmcp knows the frames, the versions and the sessions; what stands here turns its requests into calls
+//! rmcp knows the frames, the versions and the sessions; this module turns its requests into calls
 //! and envelopes into its results.
 
 mod answer;
@@ -56,7 +56,7 @@ use sessions::{Records, Sessions};
 pub(crate) use sessions::{SessionCounts, SharedLives};
 pub(crate) use suspended::SuspendedCalls;
 
-/// The most that one request says.
+/// Largest request, in bytes.
 pub(crate) const LARGEST_REQUEST: usize = 4 * 1024 * 1024;
 
 /// Whether a request comes without a session: from 2026-07-28 on.
@@ -65,12 +65,12 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-/// What answers at `/mcp`, and what answers calls before they come there.
+/// The router of `/mcp`, and the fast path that answers calls before it.
 pub(crate) fn service(desk: Arc<Desk>, limits: &ClientLimits, stop: &Cancel) -> (Router, Straight) {
     let mut config = StreamableHttpServerConfig::default();
     config.session_store = Some(Arc::new(Records(desk.sessions.clone())));
     let config = config
-        // Names and pages are looked at before anything comes here, for every wire alike.
+        // The auth layer checks hosts and origins, for every wire alike.
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_json_response(true)
@@ -86,8 +86,8 @@ pub(crate) fn service(desk: Arc<Desk>, limits: &ClientLimits, stop: &Cancel) -> 
     (router.layer(from_fn_with_state(sessions, read_whole)), straight)
 }
 
-/// Reads a request whole before anybody looks at it: one that breaks off is its sender's fault, and the
-/// library would take it for ours.
+/// Buffers a request before any handler sees it: a truncated one is its sender's fault, and the
+/// library would blame the server.
 async fn read_whole(
     State(sessions): State<Arc<Sessions>>,
     request: Request,
@@ -116,7 +116,7 @@ async fn read_whole(
             };
             let answer = entered.go_on(&sessions, head, bytes.clone(), next).await;
             match answer.status() {
-                // The library says so of every body that it cannot read.
+                // The library answers so for every body that it cannot parse.
                 StatusCode::UNSUPPORTED_MEDIA_TYPE if is_json => misread::answer(&bytes),
                 _ if knows_priming => answer,
                 _ => priming::left_out(answer),
@@ -126,18 +126,18 @@ async fn read_whole(
     }
 }
 
-/// The answer to a request that broke off.
+/// The answer to a truncated request.
 pub(crate) fn unreadable(fault: &axum::Error) -> Response {
     let words = format!("the request cannot be read: {fault}");
     (StatusCode::BAD_REQUEST, words).into_response()
 }
 
-/// Answers on standard input and output until the other side closes.
+/// Serves stdio until the client closes it.
 pub async fn stdio(desk: Arc<Desk>, actor: Actor) -> Result<(), String> {
     lines(desk, actor, tokio::io::stdin(), tokio::io::stdout()).await
 }
 
-/// Answers line by line, to somebody who is known, until the other side closes.
+/// Serves newline-delimited JSON for an authenticated actor, until the client closes it.
 pub async fn lines(
     desk: Arc<Desk>,
     actor: Actor,

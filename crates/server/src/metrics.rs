@@ -1,6 +1,6 @@
-//! `/metrics`: what happened since this process began, in the text format of Prometheus.
+//! Prometheus metrics: `/metrics`, the totals since this process began.
 //!
-//! Counted from the ledger when somebody looks, so that calls cost nothing more while nobody does.
+//! It counts from the ledger on each scrape, so that calls cost nothing more between scrapes.
 
 mod histogram;
 
@@ -24,40 +24,40 @@ use crate::rest::{By, Problem};
 use crate::{Desk, ExportTotals};
 use histogram::Histogram;
 
-/// How many entries are read at once, and for one look; what is left over is read at the next.
+/// Entries read at once, and per scrape; the next scrape reads the rest.
 const AT_ONCE: usize = 512;
 const MOST_READ: usize = 20_000;
 
-/// How many calls that have not ended are followed, and how far open ones are counted.
+/// Most unfinished calls that are followed, and the cap on counted open ones.
 const MOST_FOLLOWED: usize = 100_000;
 const MOST_OPEN: usize = 10_000;
 
-/// What was counted so far.
+/// Totals so far.
 #[derive(Default)]
 pub(crate) struct MetricTotals(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
-    /// The last entry that was counted.
+    /// Sequence number of the last counted entry.
     after: Option<u64>,
-    /// By tool and final status.
+    /// Calls by tool and final status.
     calls: BTreeMap<(String, String), u64>,
-    /// By tool.
+    /// Durations by tool.
     durations: BTreeMap<String, Histogram>,
     sent_again: u64,
-    /// Calls that have not ended: their tool, and when they came in.
+    /// Calls that have not ended: their tool and start time.
     under_way: HashMap<InvocationId, (String, Timestamp)>,
 }
 
 impl MetricTotals {
-    /// Begins to count after what there is now.
+    /// Starts counting after the current end of the ledger.
     pub(crate) async fn begin(&self, reader: &Reader) {
         let last = reader.wait_past(None, Duration::ZERO).await;
         self.0.lock().await.after = last.ok().flatten();
     }
 }
 
-/// What answers at `/metrics`.
+/// The route of `/metrics`.
 pub(crate) fn router() -> Router<Arc<Desk>> {
     Router::new().route("/metrics", get(show))
 }
@@ -70,7 +70,7 @@ async fn show(State(desk): State<Arc<Desk>>, _: By) -> Result<Response, Problem>
 
 async fn text(desk: &Desk) -> Result<String, Stop> {
     let reader = desk.runtime.reader();
-    // While the store is down, this is where people look for the reason.
+    // While the store is down, operators look here for the reason.
     let _ = reader.caught_up().await;
     let mut counts = desk.tally.0.lock().await;
     counts.catch_up(&reader).await?;
@@ -137,7 +137,7 @@ impl Counts {
                 break;
             }
             for entry in &entries {
-                // An entry that cannot be read is for `haft audit verify` to tell.
+                // `haft audit verify` reports an unreadable entry.
                 events(entry).unwrap_or_default().iter().for_each(|record| self.hear(record));
                 self.after = Some(entry.seq);
             }
@@ -208,7 +208,7 @@ impl Counts {
     }
 }
 
-/// What became of spans.
+/// Span export totals.
 fn spans(text: &mut String, exported: &ExportTotals) {
     let ExportTotals { sent, dropped, fault: _ } = exported;
     let mut counter = |name: &str, about: &str, value: &u64| {
@@ -229,11 +229,11 @@ fn head(text: &mut String, name: &str, kind: &str, about: &str) {
 }
 
 fn line(text: &mut String, line: impl std::fmt::Display) {
-    // Writing into a text cannot fail.
+    // Writing into a string cannot fail.
     let _ = writeln!(text, "{line}");
 }
 
-/// A value of a label, with what would end it escaped.
+/// An escaped label value.
 fn label(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,4 +1,4 @@
-//! REST: `/v1`. Everything that the command line shows, as the same values.
+//! REST API: `/v1`, everything that the command line shows, as the same values.
 
 mod approvals;
 mod background_calls;
@@ -33,8 +33,7 @@ pub(crate) use invocations::own;
 pub(crate) use native::{refs, traced};
 pub(crate) use problem::Problem;
 
-/// Every route below `/v1`. What the document says of each stands in `document`, and a test holds the
-/// two against each other.
+/// Every route below `/v1`. `document` describes each, and a test compares the two.
 fn routes() -> Vec<(&'static str, MethodRouter<Arc<Desk>>)> {
     vec![
         ("/approvals", get(approvals::list)),
@@ -61,7 +60,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<Desk>>)> {
     ]
 }
 
-/// Everything below `/v1`.
+/// The router of `/v1`.
 pub(crate) fn router() -> Router<Arc<Desk>> {
     let router = routes()
         .into_iter()
@@ -70,7 +69,7 @@ pub(crate) fn router() -> Router<Arc<Desk>> {
     router.layer(DefaultBodyLimit::max(LARGEST_BODY))
 }
 
-/// The answer where there is nothing at all.
+/// The answer for an unknown path.
 pub(crate) async fn nothing_there(OriginalUri(address): OriginalUri) -> Problem {
     let words = format!("there is nothing at `{}`", address.path());
     let help = "MCP is at `/mcp`, REST at `/v1` with its document at `/v1/openapi.json`";

@@ -1,4 +1,4 @@
-//! The session that a request says it is a part of.
+//! Request session: the surface scope that a request names.
 
 use std::convert::Infallible;
 
@@ -7,13 +7,13 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use haft_model::Digest;
 
-/// The header that names it.
+/// Header that names the session.
 const SESSION: &str = "haft-session";
 
-/// The longest name that is kept as it is.
+/// Longest name that is used as it is, in bytes; a longer one is hashed.
 const LONGEST: usize = 128;
 
-/// The scope of a session, however it was named.
+/// The scope of a named session.
 pub(crate) fn scope(name: &str) -> String {
     let plain = name.len() <= LONGEST && name.bytes().all(|byte| byte.is_ascii_graphic());
     match plain {
@@ -22,13 +22,12 @@ pub(crate) fn scope(name: &str) -> String {
     }
 }
 
-/// The scope of a session of a transport. Who knows the id of one may speak in it, so that it is written
-/// down nowhere.
+/// The scope of a transport session. Its id is a credential, so the scope holds only its hash.
 pub(crate) fn transport_scope(id: &str) -> String {
     format!("session:{}", Digest::of_bytes(id.as_bytes()))
 }
 
-/// The session of a request over REST, where it names one.
+/// The session of a REST request, where it names one.
 pub(crate) struct Session(pub(crate) Option<String>);
 
 impl Session {

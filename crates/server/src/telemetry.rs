@@ -1,7 +1,7 @@
-//! Calls that ended, as spans of OpenTelemetry, sent to a collector by OTLP over HTTP.
+//! Telemetry: exports ended calls as OpenTelemetry spans, by OTLP over HTTP.
 //!
-//! Spans are made of what the ledger says of a call once it is over, beside every call and never in
-//! its way: a collector that is slow or gone costs spans, and each that is lost is counted.
+//! Spans are built from the ledger once a call has ended, never on the call's path: a slow or
+//! missing collector costs spans, and each lost one is counted.
 
 mod collector;
 mod exporter;

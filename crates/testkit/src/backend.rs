@@ -1,5 +1,5 @@
-//! A backend of a test's own: a real web server on a port of its own, whose effects can be counted
-//! and whose answers can be lost in every way that answers get lost.
+//! Fault-injecting backend: a real web server on a port of its own, which counts effects and loses
+//! responses in every way that responses get lost.
 
 mod wire;
 
@@ -25,7 +25,7 @@ pub struct Backend {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a backend does with one request: whether the effect takes place, and what the caller hears.
+/// What a backend does with one request: whether the effect takes place, and what it responds.
 #[derive(Clone, Debug)]
 pub struct Act {
     commits: bool,
@@ -33,7 +33,7 @@ pub struct Act {
     held: bool,
 }
 
-/// What a caller hears.
+/// The response that a caller gets.
 #[derive(Clone, Debug)]
 pub enum Then {
     /// The usual: 200 with the id of the effect, or with `{}` where there was none.
@@ -75,7 +75,7 @@ struct State {
     keys: Keys,
     script: VecDeque<Act>,
     status_script: VecDeque<Act>,
-    /// What is done with the next request to a path, whatever else is asked for meanwhile.
+    /// The acts for the next requests to a path, whatever other requests come meanwhile.
     by_path: Vec<(String, Act)>,
     heard: Vec<ReceivedRequest>,
     /// The keys of the effects that took place, in order; an effect's id is its place.
@@ -95,7 +95,7 @@ impl Act {
         Act { commits: false, then, held: false }
     }
 
-    /// The same, except that the caller hears nothing until the backend is told to let go.
+    /// The same, except that the response is held until [`Backend::let_go`].
     pub fn held(self) -> Act {
         Act { held: true, ..self }
     }
@@ -169,18 +169,18 @@ impl Backend {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// What it does with the next request that has no act yet; status queries are not counted.
+    /// Scripts the next request that has no act yet; status queries are not counted.
     pub fn will(&self, act: Act) {
         self.shared.state().script.push_back(act);
     }
 
-    /// What it does with the next request to this path. Requests that come side by side come in any
-    /// order, and so each can have an act of its own.
+    /// Scripts the next request to this path. Concurrent requests come in any order, and so each
+    /// can have an act of its own.
     pub fn will_at(&self, path: &str, act: Act) {
         self.shared.state().by_path.push((path.to_owned(), act));
     }
 
-    /// What it does with the next status query that has no act yet.
+    /// Scripts the next status query that has no act yet.
     pub fn status_will(&self, act: Act) {
         self.shared.state().status_script.push_back(act);
     }
@@ -200,7 +200,7 @@ impl Backend {
         self.shared.state().heard.clone()
     }
 
-    /// Waits until so many requests were heard and what they did is done.
+    /// Waits until so many requests were received and their effects are done.
     pub fn wait_for(&self, requests: usize) {
         let state = self.shared.state();
         let missing = |state: &mut State| state.heard.len() < requests;
@@ -228,7 +228,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(mut stream) = stream else { continue };
         shared.state().connections += 1;
         let shared = Arc::clone(shared);
-        // Whoever hangs must not keep others waiting.
+        // A client that hangs must not block the others.
         std::thread::spawn(move || while serve(&mut stream, &shared).is_some() {});
     }
 }
@@ -257,7 +257,7 @@ impl Shared {
 }
 
 impl State {
-    /// Does what a request asks for, and says what its caller hears.
+    /// Performs a request, and returns the response for its caller.
     fn act(&mut self, heard: ReceivedRequest) -> (Act, String) {
         let status = heard.path.strip_prefix("/status/").map(str::to_owned);
         let key = heard.header("idempotency-key").map(str::to_owned);

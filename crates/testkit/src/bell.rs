@@ -1,15 +1,15 @@
-//! A waker that counts.
+//! Counting waker: counts the wake-ups of a task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
-/// Counts how often whoever waits is woken.
+/// Counts how often the waiting task is woken.
 #[derive(Debug, Default)]
 pub struct Bell(AtomicUsize);
 
 impl Bell {
-    /// How often it was, so far.
+    /// How many wake-ups it has counted so far.
     pub fn rang(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Numbers as decimals, so that two texts can be compared without a double in between.
+//! Decimal comparison of JSON numbers, without a double in between.
 
 /// The text of a JSON number by its sign, its significant digits and its power of ten: two texts denote
 /// the same number exactly where these are equal.

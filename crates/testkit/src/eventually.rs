@@ -1,11 +1,11 @@
-//! Waiting for what no event tells of.
+//! Polling: retries a question for which there is no event.
 
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes that comes at all.
+/// The timeout; longer than anything takes that comes at all.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-/// Asks until there is an answer.
+/// Polls until there is an answer.
 #[track_caller]
 pub fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;

@@ -1,4 +1,4 @@
-//! Takes digests and times out of a text.
+//! Output filter: replaces digests and times in a text.
 
 /// How a digest begins.
 const DIGEST: &str = "sha256:";

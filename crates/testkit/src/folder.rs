@@ -1,4 +1,4 @@
-//! A folder of a test's own, gone when the test is over.
+//! Temporary folder of one test, removed when the test ends.
 
 use std::fs;
 use std::io;
@@ -38,12 +38,12 @@ impl Folder {
         self
     }
 
-    /// Where it lies.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         self.root.path()
     }
 
-    /// What one of its files says now.
+    /// The current text of one of its files.
     pub fn read(&self, path: &str) -> String {
         done(path, fs::read_to_string(self.root.path().join(path)))
     }

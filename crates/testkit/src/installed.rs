@@ -1,7 +1,7 @@
-//! Packages of other people, installed once for all tests that want them.
+//! Third-party packages, installed once for all tests that need them.
 //!
-//! Tests are processes of their own, so whoever comes first installs and the others wait. Without npm,
-//! Python, apt or a registry the test fails: what was not tried is not known to work.
+//! Tests are processes of their own, so the first one installs under a lock and the others wait.
+//! Without npm, Python, apt or a registry the test fails: what was not tried is not known to work.
 
 #![expect(
     clippy::panic,

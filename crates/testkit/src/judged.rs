@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::Folder;
 use crate::folder::done;
 
-/// What a denied program prints.
+/// The output of a denied program.
 pub const REACHED: &str = "REACHED";
 
-/// What a denied file holds.
+/// The content of a denied file.
 pub const SECRET: &str = "the-vault-combination";
 
 /// The names of the denied folder.

@@ -1,4 +1,4 @@
-//! A session of a test's own with a real keyring: a message bus, and gnome-keyring on it.
+//! Keyring session of one test: a message bus with a real gnome-keyring on it.
 
 #![expect(clippy::unwrap_used, reason = "a session that cannot be started fails the test")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::{Folder, installed};
 
-/// What the session consists of, beside libraries that every Debian with GLib has.
+/// The packages of the session, beside libraries that every Debian with GLib has.
 const PACKAGES: &[&str] = &[
     "dbus-bin",
     "dbus-daemon",
@@ -69,7 +69,7 @@ impl Keyring {
         Keyring { packages, home, address: address.trim().to_owned(), bus, keyring: None }
     }
 
-    /// Where the session's bus is.
+    /// The address of the session's bus.
     pub fn address(&self) -> &str {
         &self.address
     }
@@ -89,7 +89,7 @@ impl Keyring {
         assert!(tool.wait().unwrap().success());
     }
 
-    /// What another program than ours finds.
+    /// The value that another program than ours finds.
     pub fn lookup(&self, attributes: &[&str]) -> String {
         let found = self.command("secret-tool").arg("lookup").args(attributes).output().unwrap();
         String::from_utf8(found.stdout).unwrap()

@@ -1,4 +1,4 @@
-//! What tests share: folders to work in, backends to call, and output without what differs from run to run.
+//! Test kit: folders to work in, backends to call, and filters that make output reproducible.
 //!
 //! Owns fixtures and filters; the tests of the house itself stand in `tests/tidy`.
 //! Must never be a dependency of anything that ships. Start with [`Folder`].

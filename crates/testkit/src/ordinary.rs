@@ -1,4 +1,4 @@
-//! Tests once more as an ordinary user, where the suite runs as root.
+//! Unprivileged rerun: runs tests as an ordinary user where the suite runs as root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

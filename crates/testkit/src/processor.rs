@@ -1,4 +1,4 @@
-//! How much of the processor was used, which other work on the machine hardly changes.
+//! CPU time of a process, which other work on the machine hardly changes.
 
 use std::time::Duration;
 

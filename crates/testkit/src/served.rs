@@ -1,11 +1,11 @@
-//! A workspace whose tools are requests to a backend.
+//! HTTP workspace: a workspace whose tools are requests to a [`Backend`].
 
 use crate::{Backend, Folder};
 
 /// Frontmatter that makes a tool a read.
 pub const READ: &str = "mutates: []\nrisk_level: 0\napproval: auto\n";
 
-/// Frontmatter that makes a tool a write outside, which asks nobody by itself.
+/// Frontmatter that makes a tool an external write that needs no approval by itself.
 pub const WRITE: &str = "mutates: [\"external:shop\"]\nrisk_level: 2\napproval: auto\n";
 
 /// A rule by which every call may run.
@@ -71,8 +71,8 @@ fn contract(id: &str, frontmatter: &str) -> String {
     text + "---\n"
 }
 
-/// A shop whose payments go to a backend. It may know what became of a payment, and may hold whoever
-/// sends one twice to its key.
+/// A shop whose payments go to a backend. The backend may answer status queries, and may
+/// deduplicate payments by their idempotency key.
 pub fn payments(backend: &Backend, status: bool, keys: bool, timeout_ms: u64) -> Served {
     let patience = format!(
         "timeout_ms: {timeout_ms}\n\
@@ -82,7 +82,7 @@ pub fn payments(backend: &Backend, status: bool, keys: bool, timeout_ms: u64) ->
         input: { key: \"${idempotency.key}\" }, committed: \"output.state == 'done'\", \
         absent: \"output.state == 'none'\", output: { id: \"${output.id}\" } } } }\n";
     let pay = format!("{WRITE}{patience}{}", if status { lookup } else { "" });
-    // The backend may know the key without holding anybody to it.
+    // The backend may read the idempotency key without enforcing it.
     let (header, enforced) = match (status, keys) {
         (_, true) => (", idempotency_key_header: Idempotency-Key", ""),
         (true, false) => {

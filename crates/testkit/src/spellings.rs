@@ -1,11 +1,11 @@
-//! Other spellings of an address, a path or a command, made at random from a seed.
+//! Spelling generator: random variants of an address, a path or a command, from a seed.
 //!
 //! A judge and a driver that read one of them differently are a way past a rule. Tests and fuzzers draw
 //! from here and compare what was judged with what was reached.
 
 use crate::SeededRandom;
 
-/// Another spelling of `http://host:port/path`, which may also be one that nobody reads.
+/// Another spelling of `http://host:port/path`, which may also be an invalid one.
 pub fn url(random: &mut SeededRandom, host: &str, port: u16, path: &[&str]) -> String {
     let mut url = random.choose(&["", "", "", " ", "\t", "\n", "\u{1}"]).to_owned();
     for letter in "http".chars() {

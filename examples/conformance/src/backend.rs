@@ -1,4 +1,4 @@
-//! What there is beside the tools: prompts, resources and completions.
+//! Conformance backend: prompts, resources and completions.
 
 use haft_driver::{Attempt, Backend, BackendNews, BackendRequest, BoxFuture, Failure, Output};
 use haft_model::{Code, EffectState, Stop};

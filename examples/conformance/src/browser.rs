@@ -1,4 +1,4 @@
-//! The browser of a person who agrees to everything: it goes where it is sent.
+//! Scripted browser: follows every redirect, like a person who consents to everything.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;

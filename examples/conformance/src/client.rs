@@ -1,5 +1,5 @@
-//! What the official suite asks of a client, done by Haft: the server is added as `haft add mcp` adds
-//! one, and its tools are called as `haft call` calls them, by a person who agrees to everything.
+//! Conformance client: adds the suite's server as `haft add mcp` does and calls its tools as
+//! `haft call` does, for a person who approves everything.
 
 use std::error::Error;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::sample;
 /// What the driver is called.
 const DRIVER: &str = "suite";
 
-/// Where the suite says that a document about us lies. Nobody fetches it.
+/// The client metadata document that the suite names. Neither side fetches it.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// How often a call is made again after a login.
@@ -141,7 +141,7 @@ impl Session {
     }
 }
 
-/// Somebody at hand who agrees to every call.
+/// An approver who approves every call.
 struct Agrees(Actor);
 
 impl Prompt for Agrees {

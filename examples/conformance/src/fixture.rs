@@ -1,4 +1,4 @@
-//! What carries the tools out.
+//! Conformance driver: executes the tools that the suite calls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -111,7 +111,7 @@ async fn progressing(attempt: &Attempt<'_>) -> Result<Output, Failure> {
     Ok(text("Came to its end."))
 }
 
-/// The tools that want something from whoever called.
+/// Elicitation: the tools that ask the caller for input.
 async fn asking(name: &str, attempt: &Attempt<'_>) -> Result<Output, Failure> {
     let inquiries = match name {
         "test_sampling" => vec![("sample", sample(said(attempt, "prompt")))],

@@ -1,4 +1,4 @@
-//! A person who fills in every form with what it proposes.
+//! Elicitation client: fills in every form with its defaults.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The tools that take long.
+//! Long-running tools of the conformance fixture.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{ask, failed, form, named, text};
 
-/// How long a job takes that nobody told how long to take.
+/// The default duration of a job.
 const JOB: Duration = Duration::from_secs(1);
 
 pub(crate) async fn carry_out(name: &str, attempt: &Attempt<'_>) -> Result<Output, Failure> {

@@ -1,5 +1,5 @@
-//! What the official MCP conformance suite asks of a server, as tools, prompts and resources of Haft,
-//! and what it asks of a client.
+//! MCP conformance fixture: the tools, prompts and resources that the official suite asks of a
+//! server, and the client that it asks for.
 //!
 //! `haft-conformance 127.0.0.1:7400` serves; `scripts/conformance` does so from a release build, and
 //! with a Haft before it. `haft-conformance client URL` is the client.

@@ -1,4 +1,4 @@
-//! A picture and a sound that are as small as they can be.
+//! Media fixtures: the smallest possible picture and sound.
 
 /// One pixel, as a PNG.
 pub(crate) const PICTURE: &str =

@@ -1,4 +1,4 @@
-//! Which tools of the suite's servers are called, and with what.
+//! Sample calls: which tools of the suite's servers are called, and with what.
 
 use std::collections::BTreeMap;
 

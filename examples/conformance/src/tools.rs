@@ -1,4 +1,4 @@
-//! The contracts of the tools that the suite calls.
+//! Tool contracts of the conformance fixture.
 
 use haft::{DefineError, ToolDefinition, ToolHandle, define_tool};
 use haft_model::{Approval, ApprovalClass, EffectClass};

@@ -1,4 +1,4 @@
-//! The official conformance suite, against Haft, through Haft and with Haft as the client.
+//! Official MCP conformance suite: against Haft, through Haft, and with Haft as the client.
 //!
 //! It comes from npm at a fixed version and is installed once into the target folder. Without npm the
 //! tests fail: what was not tried is not known to work.
@@ -109,8 +109,8 @@ fn through(address: &str, workspace: &Path) -> (Running, String) {
     add.arg("-C").arg(workspace).args(["add", "mcp", "--id", "fixture", "--keep-names"]);
     let added = add.args(["--believe-reads", address]).output().unwrap();
     assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
-    // What no list of tools says somebody who knows has to: what can be called off, and which text is
-    // meant as it is.
+    // An operator states what no list of tools says: which calls support cancellation, and which
+    // text is meant literally.
     let slow = ".tools/fixture.slow-compute/TOOL.md";
     changed(
         &workspace.join(slow),

@@ -1,4 +1,5 @@
-//! A program that holds its own tools by Haft: a contract, a body, a call, and what was recorded.
+//! Embedding example: a program with its own tools runs a contract, a body and a call, and prints
+//! the record.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The records of Agent Tool v0.2.0: declaration, interface and both profiles of every tool.
+//! Agent Tool export (v0.2.0): declaration, interface and both profiles of every tool.
 
 mod declaration;
 mod execution;

@@ -1,4 +1,4 @@
-//! Anthropic's tools.
+//! Anthropic export: `tools` of the Messages API.
 //!
 //! Published: a name of 1 to 64 letters, digits, `_` and `-`; `input_schema` is draft 2020-12 of type
 //! object without `anyOf`, `oneOf` or `allOf` at the top; the names of inputs are 1 to 64 letters,
@@ -12,11 +12,11 @@ use super::loss::Losses;
 use super::names::NameRule;
 use super::{root, shown};
 
-/// What Anthropic takes as a name.
+/// Anthropic's rule for names.
 pub(super) const NAMES: NameRule =
     NameRule { longest: 64, punctuation: &['_', '-'], letter_first: false };
 
-/// One tool.
+/// Declares one tool; `None` where the format cannot carry it.
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {
     let input_schema = narrowed(&shown::inputs(offer.contract), losses)?;
     losses.add("/outputs", "there is no place for what comes out");

@@ -1,4 +1,4 @@
-//! Gemini's function declarations.
+//! Gemini export: function declarations.
 //!
 //! Published: a name of at most 64 letters, digits, `_`, `-` (and more in places), beginning with a
 //! letter or `_`; names of inputs of at most 64 letters, digits and `_`, beginning likewise; a subset of
@@ -15,11 +15,11 @@ use super::type_keyword::{alternatives, kinds, values_of};
 use super::{root, shown};
 use haft_notation::keywords::below;
 
-/// What every version of Gemini takes as a name; some stop at 63.
+/// The rule for names that every version of Gemini takes; some stop at 63.
 pub(super) const NAMES: NameRule =
     NameRule { longest: 63, punctuation: &['_', '-'], letter_first: true };
 
-/// One function.
+/// Declares one function; `None` where the format cannot carry it.
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {
     let description = &offer.contract.tool.description;
     let mut function = json!({ "name": name, "description": &**description });

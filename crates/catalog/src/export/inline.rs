@@ -1,4 +1,4 @@
-//! References written out, for formats that have none.
+//! Reference inlining: writes `$ref` out, for formats that have none.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -12,7 +12,7 @@ const DEEPEST: usize = 48;
 /// How many schemas a written-out schema may be made of; definitions that double each other stop here.
 const LARGEST: usize = 2_000;
 
-/// Keywords that only serve references, or nobody who reads the result.
+/// Keywords that only serve references, or that no reader of the result uses.
 const REFERENCE_ONLY: [&str; 8] = [
     "$schema",
     "$id",
@@ -152,7 +152,7 @@ fn anchored<'s>(schema: &'s Json, name: &str) -> Option<&'s Json> {
     }
 }
 
-/// What stands for a schema that nobody may fetch.
+/// The stand-in for a schema that may not be fetched.
 fn foreign(target: &str, at: &str, losses: &mut Losses) -> Map<String, Json> {
     // An AIP-27 reference can always be written as text.
     if target.ends_with("/aip-27/REF.schema.json") {

@@ -1,4 +1,4 @@
-//! Collecting what one tool loses on its way into a format.
+//! Degradation list: collects what one tool loses on its way into a format.
 
 use std::collections::BTreeSet;
 

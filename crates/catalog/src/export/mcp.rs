@@ -1,4 +1,4 @@
-//! The result of MCP's `tools/list`.
+//! MCP export: the result of `tools/list`.
 //!
 //! Published: a name of 1 to 128 letters, digits, `_`, `-` and `.`; `inputSchema` is any draft 2020-12
 //! of type object whose references stay inside it. All four hints are always stated.
@@ -12,11 +12,11 @@ use super::loss::Losses;
 use super::names::NameRule;
 use super::shown;
 
-/// What MCP takes as a name.
+/// MCP's rule for names.
 pub(super) const NAMES: NameRule =
     NameRule { longest: 128, punctuation: &['_', '-', '.'], letter_first: false };
 
-/// One tool.
+/// Declares one tool; `None` where the format cannot carry it.
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {
     let contract = offer.contract;
     let facts = &contract.effects.facts;

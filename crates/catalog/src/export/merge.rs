@@ -1,4 +1,4 @@
-//! Two schemas for one value, written as one.
+//! Schema merge: two schemas for one value, written as one.
 
 use serde_json::{Map, Value as Json};
 

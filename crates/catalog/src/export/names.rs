@@ -1,10 +1,10 @@
-//! Names that a provider takes: no two tools share one, and a name depends on nothing but the offers.
+//! Provider names: no two tools share a name, and a name depends on nothing but the offers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use haft_model::{Digest, ToolKey};
 
-/// What a provider takes as a name.
+/// A provider's rule for names.
 pub(super) struct NameRule {
     /// The longest name.
     pub(super) longest: usize,
@@ -66,7 +66,7 @@ impl NameRule {
         if first.is_none() || (self.letter_first && !fine) { format!("_{name}") } else { name }
     }
 
-    /// The beginning of a name with eight digits of the key's digest, which nobody has yet.
+    /// A truncated name with eight digits of the key's digest, unique among the names taken.
     fn marked(&self, key: &ToolKey, name: &str, taken: &mut BTreeSet<String>) -> String {
         const DIGITS: usize = 8;
         let beginning: String = name.chars().take(self.longest - DIGITS - 1).collect();

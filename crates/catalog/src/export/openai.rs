@@ -1,4 +1,4 @@
-//! OpenAI's function tools.
+//! OpenAI export: function tools.
 //!
 //! Published: a name of 1 to 64 letters, digits, `_` and `-`; a description of at most 1024 characters
 //! with some models; parameters of type object without alternatives at the top; and strict mode, which
@@ -15,7 +15,7 @@ use super::names::NameRule;
 use super::{root, shown};
 use haft_notation::keywords::{Holds, below, holds, rebuilt};
 
-/// What OpenAI takes as a name.
+/// OpenAI's rule for names.
 pub(super) const NAMES: NameRule =
     NameRule { longest: 64, punctuation: &['_', '-'], letter_first: false };
 
@@ -61,7 +61,7 @@ const PLAIN: [&str; 33] = [
     "$id",
 ];
 
-/// One tool.
+/// Declares one tool; `None` where the format cannot carry it.
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {
     let (parameters, strict) = narrowed(&shown::inputs(offer.contract), losses);
     losses.add("/outputs", "there is no place for what comes out");

@@ -1,4 +1,4 @@
-//! The outermost schema: every provider wants one plain object there.
+//! Root schema: reduces the outermost schema to the plain object that every provider wants.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -1,4 +1,4 @@
-//! What others may see of a contract: no internal input, no keyword of ours.
+//! Redaction of exports: removes internal inputs and Haft's own keywords from a contract.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What a schema's values can be, for formats that want one type for each schema.
+//! Type inference: the types that a schema's values can have, for formats that want one per schema.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! The answer to a search: what was found, what was not, and what to do next. No schema is in it.
+//! Search result: matches, missing names, pending providers and the next action, without any
+//! schema.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +11,33 @@ use super::{Hit, Index, words};
 use crate::surface::{Provider, View, ViewRow, Visibility};
 use crate::{CatalogEntry, Snapshot};
 
-/// What comes before names that are meant exactly.
+/// The prefix of a query for exact names.
 const SELECT: &str = "select:";
 
-/// For how many names that nobody has the nearest is looked for.
+/// How many unknown names get a suggestion.
 const SUGGESTIONS: usize = 10;
 
-/// How much of a description is told, in characters.
+/// The length of a short description, in characters.
 const SHORT: usize = 200;
 
-/// What a search found (`tool_search_result`).
+/// The result of a search (`tool_search_result`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchResult {
-    /// What was asked.
+    /// The query as written.
     pub query: String,
-    /// Whether names were meant exactly.
+    /// Whether the query lists exact names.
     pub exact: bool,
-    /// What was found, best first, or in the order of the names.
+    /// The matches, best first, or in the order of the names.
     pub matches: Vec<Match>,
     /// How many tools there are whose schemas are not loaded.
     pub total_deferred_tools: usize,
-    /// Names that nobody here has, each with the nearest that somebody has.
+    /// Names that are unknown here, each with the nearest known one.
     pub missing_names: Vec<(String, Option<String>)>,
-    /// Providers that are not there.
+    /// Providers that are unavailable.
     pub pending_providers: Vec<(DriverId, Provider)>,
-    /// What to do next, for machines.
+    /// The next action, as a stable word for machines.
     pub next_action: &'static str,
-    /// Why nothing was found, for machines.
+    /// Why nothing was found, as a stable word for machines.
     pub no_match_reason: Option<&'static str>,
 }
 
@@ -47,13 +48,13 @@ pub struct Match {
     pub tool: ToolKey,
     /// Its title for people.
     pub title: String,
-    /// The beginning of what it says of itself.
+    /// The beginning of its description.
     pub description: String,
-    /// How well it fits, beside the others; one for a name.
+    /// Relevance, relative to the other matches; one for an exact name.
     pub score: f32,
-    /// The words that brought it up.
+    /// The query words that matched.
     pub words: Vec<String>,
-    /// Where it stands.
+    /// The tool's visibility.
     pub shown: Visibility,
 }
 
@@ -133,8 +134,8 @@ impl View {
         Some(Match::of(self.get(found.contract.key())?, score, words))
     }
 
-    /// Whether words may bring a tool up: one that is hidden, or that nobody should newly choose, has
-    /// to be named.
+    /// Whether words may match a tool: a hidden tool, or one that no caller should newly select,
+    /// has to be named.
     fn may_be_found(&self, entry: &CatalogEntry) -> bool {
         let shown = self.get(entry.contract.key()).map(|row| row.shown);
         matches!(shown, Some(Visibility::Loaded | Visibility::Deferred | Visibility::Pending))

@@ -1,14 +1,14 @@
-//! What is kept of texts so that they can be ranked: which word stands where, and how much it counts.
+//! Inverted index: the postings of each word, with their weights.
 
 use std::collections::HashMap;
 
 use super::Text;
 use super::words::{Word, words};
 
-/// How fast more of the same word stops counting.
+/// BM25's saturation: how fast repetitions of a word stop counting.
 const SATURATION: f64 = 0.9;
 
-/// The fields of a text: how much a word counts there, and how much a long field is held against.
+/// The fields of a text: the weight of a word there, and the length normalisation.
 const FIELDS: [(f64, f64); 6] = [NAME, (1.0, 0.3), (3.0, 0.5), (2.0, 0.5), (0.5, 0.6), (0.3, 0.6)];
 const NAME: (f64, f64) = (4.0, 0.4);
 
@@ -17,13 +17,13 @@ pub(super) type Term = u32;
 /// A number for a text, in the order in which they came.
 pub(super) type DocumentNumber = u32;
 
-/// Where the words of many texts stand. Everything lies in a few long lists, because there are many.
+/// The inverted index of many documents, in a few long lists.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
     /// All stems, one after the other in the order of the alphabet.
     stems: String,
     stem_ends: Vec<u32>,
-    /// Where each word stands and how much it counts there, word after word.
+    /// The postings: documents of each word with its weight there, word after word.
     places: Vec<(DocumentNumber, f32)>,
     place_ends: Vec<u32>,
     /// The words of each text's name, text after text.
@@ -103,7 +103,7 @@ impl Postings {
         numbers.map(|at| (at, self.stem(at))).take_while(move |(_, stem)| stem.starts_with(first))
     }
 
-    /// Where a word stands and how much it counts there, by place.
+    /// The postings of a word: documents with its weight there, by number.
     pub(super) fn places(&self, term: Term) -> &[(DocumentNumber, f32)] {
         slice(&self.places, &self.place_ends, term)
     }
@@ -113,7 +113,7 @@ impl Postings {
         slice(&self.names, &self.name_ends, place)
     }
 
-    /// How much it says that a word is there: more, the fewer texts have it.
+    /// Inverse document frequency of a word.
     pub(super) fn rarity(&self, term: Term) -> f32 {
         let having = self.places(term).len() as f32;
         (1.0 + self.len() as f32 / (having + 0.5)).ln()

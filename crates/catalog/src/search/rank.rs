@@ -1,9 +1,8 @@
-//! A question in, places of texts out, best first.
+//! Ranking (BM25F): orders documents by their relevance to a query.
 //!
-//! The score of a text is what its words say about the question (BM25F), more for what they say
-//! about the one clause that fits best, more for how much of its name the question holds, and more for
-//! how much of the question it speaks of. A word counts as well where one of its synonyms stands, and a
-//! word that stands nowhere is taken for the nearest one that does. A question that asks for several
+//! The score of a document is its BM25F relevance to the query, plus shares for the clause that
+//! fits best, for how much of its name the query holds, and for how much of the query it covers. A
+//! synonym counts as its word, and an unknown word as the nearest known one. A query for several
 //! things gets tools for each: those for a clause that has some already come later.
 
 use std::cmp::Ordering;
@@ -12,25 +11,25 @@ use super::postings::{DocumentNumber, Postings, Term};
 use super::words::{Word, clauses};
 use super::{spelling, synonyms};
 
-/// How much the clause that fits best counts beside the whole question.
+/// The weight of the clause that fits best, relative to the whole query.
 const BEST_CLAUSE: f32 = 0.8;
-/// How much the share of the name that a question holds counts beside the best score.
+/// The weight of the share of the name that a query holds, relative to the best score.
 const NAME_SHARE: f32 = 0.3;
-/// How much the share of the question that a text speaks of counts beside the best score, and that of
-/// one clause.
+/// The weight of the share of the query that a document covers, relative to the best score, and
+/// that of one clause.
 const SPOKEN_OF: f32 = 0.05;
 const CLAUSE_SPOKEN_OF: f32 = 0.1;
-/// How much a word in quotes counts beside another.
+/// The weight of a quoted word.
 const QUOTED: f32 = 0.5;
-/// How much a synonym counts beside the word itself.
+/// The weight of a synonym.
 const SYNONYM: f32 = 0.6;
-/// How much the nearest word counts beside one that was spelled wrong.
+/// The weight of the nearest word for a misspelled one.
 const MISSPELLED: f32 = 0.6;
-/// How much each tool that a clause has already is held against another for the same clause.
+/// The penalty for each tool that a clause has already.
 const SAME_CLAUSE: f32 = 0.08;
 /// How many tools are chosen one after the other, each with an eye on those before it.
 const SPREAD: usize = 20;
-/// How many texts are looked at more closely.
+/// How many candidates are ranked closely.
 const CLOSER: usize = 200;
 /// How many unknown words are looked for under another spelling.
 const SPELLINGS: usize = 8;
@@ -50,7 +49,7 @@ pub(super) struct RankedDocument {
     pub(super) words: Vec<String>,
 }
 
-/// What the texts have been given so far.
+/// The scores of the documents so far.
 struct Scores {
     /// By place, for the whole question.
     whole: Vec<f32>,

@@ -1,4 +1,4 @@
-//! Words that nobody wrote down, and the one that was probably meant.
+//! Spelling correction: the edit distance from an unknown word to the known words.
 
 /// Shorter words are near too many others.
 const SHORTEST: usize = 4;

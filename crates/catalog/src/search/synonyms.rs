@@ -1,4 +1,4 @@
-//! Words that people use for each other: a small table of general words, a group a line.
+//! Synonyms: a small table of general words, a group a line.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

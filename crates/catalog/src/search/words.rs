@@ -1,9 +1,9 @@
-//! Words: how texts and questions are taken apart.
+//! Tokenizer: splits texts and queries into stemmed words.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
-/// Words that are in every question and say nothing about what it is about.
+/// Stop words.
 const STOP: &str = "a about above after again all also am an and any are as assist at be because \
     been before being between both but by can could did do does doing dont down during each few \
     for from further give had has have having he help her here hers him his how i id if im in \

@@ -6,23 +6,24 @@ use serde_json::{Value as Json, json};
 use super::{Surface, View, Visibility};
 use crate::Snapshot;
 
-/// What came of loading names.
+/// The result of loading names.
 #[derive(Clone, Debug)]
 pub struct Loading {
     /// The surface with the schemas: the same where nothing was added.
     pub surface: Surface,
     /// The tools whose schemas were added, in the order of the names.
     pub loaded: Vec<ToolKey>,
-    /// Those that were there before.
+    /// Tools whose schemas were loaded before.
     pub already: Vec<ToolKey>,
-    /// Those that cannot be loaded, and where they stand.
+    /// Tools that cannot be loaded, with their visibility.
     pub refused: Vec<(ToolKey, Visibility)>,
-    /// Names that nobody here has.
+    /// Names that are unknown here.
     pub missing: Vec<String>,
 }
 
 impl Loading {
-    /// For machines, with the schema of each tool as the wire has it, and what was seen then.
+    /// The result as JSON, with the schema of each tool as the wire has it, and what was visible
+    /// then.
     pub fn told(&self, schema: impl Fn(&ToolKey) -> Option<Json>, surface: Json) -> Json {
         let schemas = |keys: &[ToolKey]| keys.iter().filter_map(&schema).collect::<Vec<_>>();
         let refused = self.refused.iter().map(|(key, shown)| {

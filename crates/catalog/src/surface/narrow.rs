@@ -1,4 +1,4 @@
-//! What a model cannot use and a role must not.
+//! Surface narrowing: hides tools that the caller's model cannot use or its role must not.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,23 @@ use serde_json::Value as Json;
 use super::Surface;
 use crate::CatalogEntry;
 
-/// What the model behind a caller can do (`model_capabilities`); unsaid means that it can.
+/// Capabilities of the caller's model (`model_capabilities`); what is unstated counts as supported.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ModelAbilities {
-    /// It cannot load schemas on the way, so that all of them are shown at once.
+    /// Turns deferred loading off: the model cannot load schemas, so all are sent at once.
     pub needs_all_schemas: bool,
-    /// How many bytes the schema of one tool may have.
+    /// The largest schema of one tool, in bytes.
     pub largest_schema: Option<usize>,
     /// Kinds of tools that it cannot use, by Agent Tool's words.
     pub without_kinds: BTreeSet<String>,
 }
 
-/// What a caller's role or place rules out (`role_constraints`).
+/// Constraints of a caller's role or situation (`role_constraints`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoleConstraints {
     /// Only tools that change nothing.
     pub only_reads: bool,
-    /// There is nobody to take part.
+    /// No person is present who could take part.
     pub nobody_there: bool,
 }
 
@@ -58,7 +58,7 @@ impl RoleConstraints {
     }
 }
 
-/// How much of a model's window the schema of a tool takes.
+/// How many bytes of a model's context window the schema of a tool takes.
 pub(super) fn schema_bytes(entry: &CatalogEntry) -> usize {
     entry.contract.model_schema().to_string().len()
 }

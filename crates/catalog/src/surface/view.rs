@@ -1,4 +1,4 @@
-//! A surface held against a snapshot and what is so at the moment.
+//! Surface view: a surface evaluated against a snapshot and the state of its providers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use super::{Surface, Visibility};
 use crate::state::{AuthState, DriverStates, Probe};
 use crate::{Binding, CatalogEntry, Snapshot};
 
-/// What is so when somebody looks.
+/// The state of the world at the moment of a view.
 #[derive(Clone, Copy)]
 pub struct Moment<'m> {
-    /// The day.
+    /// The day in UTC, which decides about lifecycles.
     pub today: Date,
-    /// The providers that are not there; all others are.
+    /// Unavailable providers; all others are available.
     pub providers: &'m BTreeMap<DriverId, Provider>,
-    /// The tools that single drivers are left alone with, because they failed there again and again.
+    /// Open circuit breakers, as pairs of driver and tool.
     pub resting: Option<&'m BTreeSet<(DriverId, ToolKey)>>,
-    /// What is known of drivers, for whoever looks.
+    /// The state of drivers, for the caller of this view.
     pub states: Option<&'m DriverStates>,
-    /// What the rules keep from this caller whatever the input, with the reason.
+    /// The rules' denials for this caller whatever the input, with the reason.
     pub denied: &'m dyn Fn(&CatalogEntry) -> Option<&'static str>,
 }
 
@@ -43,7 +43,7 @@ impl<'m> Moment<'m> {
     }
 }
 
-/// Why a provider is not there.
+/// Why a provider is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -53,16 +53,16 @@ pub enum Provider {
     Gone,
 }
 
-/// One tool as somebody sees it.
+/// One tool in a view.
 #[derive(Clone, Debug)]
 pub struct ViewRow {
-    /// The tool.
+    /// The tool's catalog entry.
     pub entry: Arc<CatalogEntry>,
-    /// Where it stands.
+    /// The tool's visibility.
     pub shown: Visibility,
 }
 
-/// Everything that one scope of callers sees. Tools of other tenants are not in it.
+/// Everything that one scope of callers sees. Tools of other tenants are absent.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(crate) today: Date,
@@ -73,12 +73,12 @@ pub struct View {
     defers: bool,
 }
 
-/// The number of what somebody sees: another one if and only if they see something else.
+/// The revision number of a view: it changes if and only if the view does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revision {
-    /// From one on.
+    /// Counts from one.
     pub number: u64,
-    /// Of everything that is seen.
+    /// The digest of the whole view.
     pub digest: Digest,
 }
 
@@ -95,7 +95,7 @@ impl Revision {
 }
 
 impl Surface {
-    /// What is seen on the surface now.
+    /// Evaluates the surface now.
     pub fn view(&self, snapshot: &Snapshot, moment: &Moment<'_>) -> View {
         let deferring = self.defers(snapshot);
         let mut rows = BTreeMap::new();
@@ -129,7 +129,7 @@ fn usable(entry: &CatalogEntry) -> impl Iterator<Item = &Binding> {
     entry.bindings.iter().filter(|binding| binding.refused.is_none())
 }
 
-/// Whether none of those who could serve a tool is there.
+/// Whether every provider that could serve a tool is unavailable.
 fn is_pending(entry: &CatalogEntry, moment: &Moment<'_>) -> bool {
     let mut drivers = usable(entry).map(|binding| &binding.driver.id).peekable();
     drivers.peek().is_some() && drivers.all(|id| moment.missing(id, entry).is_some())
@@ -147,7 +147,7 @@ fn blocked(entry: &CatalogEntry, moment: &Moment<'_>) -> Option<&'static str> {
     })
 }
 
-/// What a driver lacks.
+/// Why a driver is not ready.
 fn not_ready(binding: &Binding, moment: &Moment<'_>) -> Option<&'static str> {
     let state = moment.states?.get(&binding.driver.id)?;
     let failed = |probe: &Probe| matches!(probe, Probe::Failed(_));
@@ -162,7 +162,7 @@ fn not_ready(binding: &Binding, moment: &Moment<'_>) -> Option<&'static str> {
 
 fn digest(surface: &Surface, rows: &BTreeMap<ToolKey, ViewRow>) -> Digest {
     let seen = rows.iter().map(|(key, ViewRow { entry, shown })| {
-        // What is not shown of a tool can change without anybody seeing it.
+        // A part of a tool that the view hides can change without a new revision.
         let schema = (*shown == Visibility::Loaded).then(|| entry.schema_digest().as_str());
         (key.to_string(), shown.name(), shown.reason(), schema)
     });
@@ -201,7 +201,7 @@ impl View {
         self.today
     }
 
-    /// Whether schemas are, or were, shown only when asked for.
+    /// Whether schemas are, or were, loaded on request only.
     pub fn defers(&self) -> bool {
         self.defers
     }

@@ -1,4 +1,4 @@
-//! Who looks, and which surface is theirs.
+//! Viewer: maps a caller to the surface of its turn, task, session or role.
 
 use haft_model::{Actor, Glob};
 
@@ -7,16 +7,16 @@ use super::{Surface, id_of};
 /// The scopes in which schemas are loaded apart, the narrowest first.
 const OF_ONE: [&str; 3] = ["turn", "task", "session"];
 
-/// Whoever looks at the tools.
+/// The caller that looks at the tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Viewer<'v> {
-    /// Who.
+    /// The actor of the caller.
     pub actor: &'v Actor,
-    /// In which turn, task, session, skill, peer agent and model request: `session:s-1`.
+    /// The turn, task, session, skill, peer agent and model request of the caller: `session:s-1`.
     pub within: &'v [String],
 }
 
-/// The edge of what a tenant knows.
+/// The tenant boundary: which tools a tenant may know of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edge {
     /// The tools of the tenant's own surfaces, where it has some.
@@ -33,11 +33,11 @@ impl Edge {
 }
 
 impl Surface {
-    /// The surface of a caller: the first whose scope they are in, or everything there is, bound to
-    /// their turn, task or session.
+    /// Finds the surface of a caller: the first whose scope it is in, or everything there is, bound
+    /// to its turn, task or session.
     ///
-    /// Surfaces of tenants are the edge of what their people know: a tool that is only on that of
-    /// another tenant is not there for them, whatever else they are shown.
+    /// Surfaces of tenants bound what their people know: a tool that is only on another tenant's
+    /// surface does not exist for them, whatever else they see.
     pub fn for_viewer(all: &[Surface], viewer: &Viewer<'_>) -> Surface {
         let fitting = |surface: &&Surface| fits(&surface.scope, viewer);
         let first = all

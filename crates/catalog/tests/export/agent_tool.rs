@@ -1,4 +1,4 @@
-//! Agent Tool records: the published schemas hold, and the facts are those of the contract.
+//! Agent Tool export tests: records satisfy the published schemas and state the contract's facts.
 
 use std::path::Path;
 

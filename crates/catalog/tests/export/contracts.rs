@@ -1,4 +1,4 @@
-//! Contracts that are hard to export.
+//! Export fixtures: contracts that are hard to export.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Gemini's subset of OpenAPI's schemas.
+//! Gemini export tests: schemas stay within its subset of OpenAPI.
 
 use haft_catalog::export::Format;
 use serde_json::{Value, json};

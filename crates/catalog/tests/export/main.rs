@@ -1,4 +1,4 @@
-//! Contracts in other people's formats: what every provider publishes as its limits holds for all of them.
+//! Export tests: every contract stays within the limits that each provider publishes.
 
 #[cfg(test)]
 mod agent_tool;

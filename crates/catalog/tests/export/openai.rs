@@ -1,4 +1,4 @@
-//! Strict mode: which schemas reach it, what it makes of them, and what it refuses.
+//! OpenAI strict mode tests: which schemas qualify, how they change, and which are refused.
 
 use haft_catalog::export::{Export, Format};
 use serde_json::{Value, json};

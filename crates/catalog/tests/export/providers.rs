@@ -1,4 +1,4 @@
-//! Published limits, held against every hard contract.
+//! Provider limit tests: the published limits, checked against every hard contract.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which tools are exported at all, and in which order.
+//! Export selection tests: which tools are exported, and in which order.
 
 use haft_catalog::export::{Format, Offer, export};
 use haft_model::Lifecycle;

@@ -1,4 +1,4 @@
-//! Phase two: what the machine, the backend and the login allow.
+//! Routing phase two tests: what the machine, the backend and the login allow.
 
 use crate::stage::check;
 

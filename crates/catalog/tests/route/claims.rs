@@ -1,4 +1,4 @@
-//! Phase one: who is a candidate at all.
+//! Routing phase one tests: which drivers are candidates.
 
 use crate::stage::check;
 

@@ -1,4 +1,5 @@
-//! Routing as a table: drivers and a call in, the driver or the refusal with every reason out.
+//! Routing tests as a table: drivers and a call in, the driver or the refusal with every reason
+//! out.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Same question, same answer: the order in which drivers are read changes nothing.
+//! Routing determinism tests: the order in which drivers are read changes nothing.
 
 use crate::stage::route;
 

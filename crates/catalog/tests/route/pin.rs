@@ -1,4 +1,4 @@
-//! Phase four: a caller that insists on one driver.
+//! Routing phase four tests: a caller that pins a driver.
 
 use crate::stage::check;
 

@@ -1,4 +1,4 @@
-//! Phase three: what the workspace and the region of a call allow.
+//! Routing phase three tests: what the workspace and the region of a call allow.
 
 use crate::stage::check;
 

@@ -1,4 +1,4 @@
-//! Phase five: the contract's choice, then cost, kind, health and name.
+//! Routing phase five tests: the contract's choice, then cost, kind, health and name.
 
 use crate::stage::check;
 

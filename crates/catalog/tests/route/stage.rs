@@ -1,4 +1,4 @@
-//! Reads a case, asks the catalog and writes its whole answer down.
+//! Routing harness: reads a case, asks the catalog and prints its whole answer.
 //!
 //! A driver is a line, `id kind`, followed by what else it says, parted by `; `: a field of the
 //! manifest, a field of its `implements` entry after `> `, or what is known of it after `!`.

@@ -1,4 +1,4 @@
-//! A snapshot whose contracts were accepted, as tests of calls begin.
+//! Accepted snapshot: the catalog from which tests of calls begin.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A shop's tools, served by a driver each.
+//! Surface fixture: a shop's tools, each served by its own driver.
 
 #[path = "../support/accepted.rs"]
 mod accepted;

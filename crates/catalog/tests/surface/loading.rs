@@ -1,4 +1,4 @@
-//! Schemas that are put on a surface.
+//! Deferred loading tests: schemas that a caller loads onto a surface.
 
 use haft_catalog::{Provider, Visibility};
 use haft_model::{Code, ToolKey};

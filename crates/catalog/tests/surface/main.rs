@@ -1,4 +1,4 @@
-//! What callers see of a catalog, and what a search among it answers.
+//! Surface tests: what callers see of a catalog, and what search returns.
 
 #[cfg(test)]
 mod catalog;

@@ -1,4 +1,4 @@
-//! Which contracts words find.
+//! Search ranking tests: which contracts words find.
 
 use haft_catalog::{Index, Text, WordIndex};
 

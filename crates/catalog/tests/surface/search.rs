@@ -1,4 +1,4 @@
-//! What a search answers: whole records.
+//! Search result tests: whole `tool_search_result` records.
 
 use haft_catalog::{Index, Provider, Surface};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Where each tool stands, and why.
+//! Visibility tests: the state of each tool on a surface, and its reason.
 
 use std::collections::{BTreeMap, HashMap};
 

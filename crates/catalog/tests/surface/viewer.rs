@@ -1,4 +1,4 @@
-//! Which surface is whose.
+//! Viewer tests: which caller gets which surface.
 
 use haft_catalog::{Surface, Viewer};
 use haft_model::Code;

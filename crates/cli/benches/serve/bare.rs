@@ -1,4 +1,4 @@
-//! Servers that do nothing but answer, written with the library that Haft uses.
+//! Baseline servers: they do nothing but answer, written with the library that Haft uses.
 
 use std::process::Stdio;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The workspaces that are served, and how soon a server answers.
+//! Benchmark workspaces, and the startup time of a server.
 
 use std::path::Path;
 use std::process::Command;

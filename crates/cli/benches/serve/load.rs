@@ -1,4 +1,4 @@
-//! A client that does as little as it can, so that what is measured is the server.
+//! Minimal load client, so that the benchmark measures the server.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What it costs that a call goes through Haft, beside servers that do nothing but answer.
+//! Server benchmark: the cost of a call through Haft, beside servers that do nothing but answer.
 //!
 //! `cargo bench -p haft-cli --bench serve` starts six servers, each a process of its own, and calls
 //! them in turns over streamable HTTP: `haft serve` with a builtin tool against a bare server of the

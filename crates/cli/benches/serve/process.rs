@@ -1,4 +1,4 @@
-//! The processes that are measured.
+//! Server processes that the benchmark measures.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,9 +1,9 @@
-//! A thousand clients that wait while others call, for as long as you like.
+//! Soak test: a thousand clients wait while others call, for as long as you like.
 //!
-//! `scripts/show soak [MINUTES]` serves a workspace, lets 500 clients wait at `/v1/events` and 500 in
-//! sessions of MCP, makes 200 calls a second beside them, and then changes what is served. It prints what
-//! the server holds as time passes, and ends with an error where that grows, where somebody who listens
-//! missed an event of a call, or where somebody who waits was not told of the change.
+//! `scripts/show soak [MINUTES]` serves a workspace, lets 500 clients wait at `/v1/events` and 500
+//! in sessions of MCP, makes 200 calls a second beside them, and then changes what is served. It
+//! prints the server's memory as time passes, and ends with an error where that grows, where a
+//! subscriber missed an event of a call, or where a waiting client was not notified of the change.
 
 #![allow(
     clippy::expect_used,
@@ -142,7 +142,7 @@ async fn all(callers: impl Iterator<Item = impl Future<Output = usize>>) -> usiz
     calls
 }
 
-/// Changes what is served, and waits until everybody who should was told.
+/// Changes what is served, and waits until every subscribed client was notified.
 async fn tell_all(folder: &Folder, waiting: Vec<Waiting>) {
     let began = Instant::now();
     let place = folder.path().join(".tools/soak.new");
@@ -158,7 +158,7 @@ async fn tell_all(folder: &Folder, waiting: Vec<Waiting>) {
     println!("{WAITING} were told of a change within {:.1} s", began.elapsed().as_secs_f64());
 }
 
-/// A token of somebody who calls nothing.
+/// A token of an actor that calls nothing.
 fn token(folder: &Folder) -> String {
     let mut haft = Command::new(env!("CARGO_BIN_EXE_haft"));
     haft.arg("-C").arg(folder.path()).args(["token", "new", "agent:idle", "--json"]);

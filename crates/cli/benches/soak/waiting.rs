@@ -1,4 +1,4 @@
-//! Clients that keep a connection and wait.
+//! Idle clients that keep a connection and wait.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ impl Listener {
         }
     }
 
-    /// How many events came that nobody read yet.
+    /// How many events have arrived unread.
     pub(crate) async fn heard_so_far(mut self) -> usize {
         let mut events = 0;
         while let Some(line) = self.line(Duration::from_millis(1)).await {

@@ -68,8 +68,8 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What a person agrees to who accepts a contract as it is now: all that a new one may do, or what is
-/// other than was accepted.
+/// The changes that a person accepts with a contract: all that a new one may do, or what differs
+/// from what was accepted.
 fn news(entry: &CatalogEntry) -> Vec<String> {
     let key = entry.contract.key();
     if entry.is_new() {
@@ -82,7 +82,7 @@ fn news(entry: &CatalogEntry) -> Vec<String> {
     told.map(|finding| format!("changed  {}", finding.message)).collect()
 }
 
-/// What a person agrees to who accepts what governs as it is now.
+/// The changes that a person accepts with the governing files.
 fn governing(standing: &GoverningStanding) -> Vec<String> {
     let changed = |files: &[String]| -> Vec<String> {
         files.iter().map(|file| format!("changed  {file}: it is other than was accepted")).collect()

@@ -1,4 +1,4 @@
-//! `haft add`: manifests from what other people wrote.
+//! `haft add`: imports manifests from servers, documents, programs and client settings.
 
 mod cli;
 mod client;
@@ -83,7 +83,7 @@ fn join(context: &Context, wishes: &Wishes, import: &Import, fresh: Base) -> Res
     Ok(outcome)
 }
 
-/// What an import of this name made last time.
+/// The merge base of an import of this name.
 fn known(context: &Context, name: &str) -> Result<Base> {
     Ok(TargetFolder::new(&context.directory)?.base(name)?.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! `haft approvals`: the inbox, from the terminal.
+//! `haft approvals`: the approval inbox, from the terminal.
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
@@ -50,7 +50,7 @@ async fn questions(
     };
     let now = Timestamp::now();
     let mut found = host.runtime().questions(&filter).await?;
-    // One whose time is over is open until somebody notices, and nobody can answer it any more.
+    // An expired question stays open until a process notices, and no answer counts any more.
     found.retain(|record| all || record.question.expires_at > now);
     Ok(list(context, &found, now))
 }

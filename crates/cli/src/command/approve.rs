@@ -1,4 +1,4 @@
-//! `haft approve` and `haft reject`: answering a question of the inbox.
+//! `haft approve` and `haft reject`: answer a question of the approval inbox.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::who::As;
 use crate::{Context, arguments, command, find, output, telling};
 
-/// How often a call that is carried out here is looked at.
+/// The polling interval of a call that runs here.
 const LOOK: Duration = Duration::from_millis(300);
 
 #[derive(clap::Args)]
@@ -55,7 +55,7 @@ pub(crate) struct Reject {
 
 pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exit> {
     let edit = arguments.edit.as_deref().map(arguments::exact_json_or_file).transpose()?;
-    // Read before anything is opened, so that a slip of the pen is told at once.
+    // Parsed before anything is opened, so that a typo is reported at once.
     let fields = Input { words: arguments.field.clone(), input: arguments.fields.clone() };
     fields.read(&Value::Null)?;
     let host = command::open(context, StoreChoice::IfPresent)?;
@@ -63,7 +63,7 @@ pub(crate) async fn approve(context: &Context, arguments: Approve) -> Result<Exi
     telling::around(&host, approved(context, &host, &arguments, given)).await
 }
 
-/// What somebody wrote beside their yes.
+/// The arguments of an approval.
 struct AnswerArguments {
     edit: Option<Value>,
     fields: Input,
@@ -81,7 +81,7 @@ async fn approved(
         Ok((record, Led::To(envelope))) => {
             let envelope = Box::new(command::recorded(host, *envelope).await);
             let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
-            // Anybody else who made the call finds the answer by calling again.
+            // Any other caller gets the result by repeating the call.
             if record.question.bound.actor == arguments.by.actor(context, host).id {
                 host.runtime().handed_over(&envelope.invocation_id).await;
             }
@@ -118,8 +118,8 @@ async fn yes(
     Ok((record, led))
 }
 
-/// Waits for what an answer leads to. Where the call is carried out here and its backend asks something
-/// meanwhile, whoever waits is told.
+/// Waits for the result of an approved call. Where it runs here and its backend sends a form
+/// meanwhile, the waiting person is told.
 async fn telling_of_forms(
     host: &Host,
     answered: &QuestionRecord,

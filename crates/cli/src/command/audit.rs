@@ -1,4 +1,4 @@
-//! `haft audit`: proving what was recorded, and handing it to somebody else.
+//! `haft audit`: verifies the ledger's hash chain, and exports it for an auditor.
 
 use std::path::{Path, PathBuf};
 

@@ -47,7 +47,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let batch = asked.batch(&actor, "cli", &native);
     let ids: Vec<Option<String>> = batch.calls.iter().map(|call| call.id.clone()).collect();
     let terminal = OneByOne::new(Terminal::new(&host, who::person(context, &host)));
-    // Calls that are read from standard input leave nobody there to be asked.
+    // With calls on standard input, there is no terminal to ask at.
     let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let audience = Audience::of_call("cli", &actor);
     let tell = |question: &Question| command::call::announce(question, audience);
@@ -138,8 +138,8 @@ fn progress(
     Ok(())
 }
 
-/// How bad an end is beside others. A call that others took along is less to the point than what
-/// took it.
+/// The severity of an exit relative to others. A call that was cancelled for a failed one ranks
+/// below that failure.
 fn badness(exit: Exit) -> u8 {
     match exit {
         Exit::Done => 0,
@@ -153,7 +153,7 @@ fn badness(exit: Exit) -> u8 {
     }
 }
 
-/// A terminal at which one question is asked at a time.
+/// A terminal that asks one question at a time.
 struct OneByOne<'h> {
     terminal: Terminal<'h>,
     free: Mutex<()>,

@@ -39,19 +39,19 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         Err(stop) => return output::stop(&stop, context.json),
     };
     command::warn_of_settings(&host.workspace());
-    // What a process that died left behind is settled by the next one. Whether that works out is
-    // its own story and not that of this call.
+    // Recovery of calls that a dead process left. Its outcome has records of its own and does not
+    // affect this call.
     let _ = host.runtime().recover().await;
     let call = build(context, &host, &arguments)?;
     telling::around(&host, make(context, &host, call, patience(arguments.no_wait))).await
 }
 
-/// What `--no-wait` says.
+/// The approval patience that `--no-wait` sets.
 pub(super) fn patience(no_wait: bool) -> Patience {
     if no_wait { Patience::Leave } else { Patience::Wait }
 }
 
-/// Makes a call, asks whoever is here where somebody has to be asked, and shows what came of it.
+/// Makes a call, asks the person at the terminal where approval is needed, and shows the result.
 pub(super) async fn make(
     context: &Context,
     host: &Host,
@@ -74,7 +74,7 @@ pub(super) async fn make(
     let tool = call.tool.clone();
     let envelope = command::recorded(host, host.runtime().call(call, manner).await).await;
     let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
-    // Callers from elsewhere do not hear what is wrong with files; whoever is here may mend them.
+    // Remote callers do not see what is wrong with files; the person at the terminal may fix them.
     if envelope.error.as_ref().is_some_and(|error| error.error_code == Code::ToolUnknown)
         && let Some(why) = command::broken(&host.workspace(), &tool)
     {

@@ -1,4 +1,4 @@
-//! `haft cancel`: a wish that a call be called off.
+//! `haft cancel`: requests the cancellation of a call.
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};

@@ -1,4 +1,4 @@
-//! `haft compensate`: undoes a call, by a call of its own that is judged like any other.
+//! `haft compensate`: undoes a call by a compensating call, which is authorized like any other.
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = command::open(context, StoreChoice::IfPresent)?;
-    // An undoing whose process died is over before another may begin.
+    // Recovery first: a compensation whose process died must end before another may begin.
     let _ = host.runtime().recover().await;
     let undoing = match build(context, &host, &arguments).await {
         Ok(undoing) => undoing,

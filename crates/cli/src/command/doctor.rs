@@ -1,4 +1,4 @@
-//! `haft doctor`: what is wrong with this machine or workspace, and the command that mends it.
+//! `haft doctor`: diagnoses this machine and workspace, with the command that mends each fault.
 
 use anyhow::Result;
 use haft::{Degree, DoctorFinding, Host, StoreChoice};

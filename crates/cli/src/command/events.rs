@@ -1,4 +1,4 @@
-//! `haft events`: what is recorded, as it is recorded.
+//! `haft events`: prints ledger entries as they are recorded.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::exit::Exit;
 use crate::{Context, command, interrupt, output};
 
-/// How long one look for news lasts.
+/// The polling interval for new entries.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    // Whoever follows waits for what is to come, so there has to be a place where it comes.
+    // `--follow` waits for future entries, so the store has to exist.
     let store = if arguments.follow { StoreChoice::Settings } else { StoreChoice::IfPresent };
     let host = command::open(context, store)?;
     let cancel = interrupt::listen();
@@ -68,7 +68,7 @@ fn show(context: &Context, record: &Value) -> Result<()> {
     output::line(row.trim_end())
 }
 
-/// What a person wants to know first of an event.
+/// The most useful detail of an event, for people.
 fn detail(record: &Value) -> String {
     let said = |name: &str| {
         let found = record.get("data").and_then(|data| data.get(name))?;

@@ -1,4 +1,4 @@
-//! `haft export`: the surface in other people's formats.
+//! `haft export`: prints the surface in the formats of model providers.
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let entries: Vec<_> = snapshot
         .entries()
         .filter(|entry| wanted.is_empty() || wanted.contains(entry.contract.key()))
-        // A contract that drifted from what was accepted is shown to nobody.
+        // A contract that drifted from what was accepted is not exported.
         .filter(|entry| entry.block.is_none())
         .collect();
     let offers: Vec<Offer<'_>> = entries

@@ -1,4 +1,4 @@
-//! `haft init`: a workspace that works at once.
+//! `haft init`: creates a workspace that works at once.
 
 use std::fs;
 use std::io::{IsTerminal as _, Write as _};
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A folder with something in it is asked about, where somebody can be asked.
+/// Asks for confirmation where the folder is not empty and a person is at the terminal.
 fn agrees(root: &Path) -> Result<bool> {
     let empty = match fs::read_dir(root) {
         Ok(mut entries) => entries.next().is_none(),

@@ -1,4 +1,4 @@
-//! `haft login`: one goes through the login that a driver declares.
+//! `haft login`: runs the login flow that a driver declares.
 
 use std::io::{self, IsTerminal as _};
 
@@ -52,12 +52,12 @@ async fn log_in(
     Ok(holder)
 }
 
-/// Whether there is a person who can be told something and asked.
+/// Whether a person is at the terminal to read and answer.
 pub(crate) fn attended() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// What the person has to do, on standard error.
+/// Prints the next step of the person on standard error.
 pub(crate) fn tell(step: Step) {
     output::remark(match step {
         Step::Open { url } => format!("open this page and log in:\n  {}", output::visible(&url)),

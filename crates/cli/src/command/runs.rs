@@ -1,4 +1,4 @@
-//! `haft runs`: the calls that were made.
+//! `haft runs`: lists the calls that were made.
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};

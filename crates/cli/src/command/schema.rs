@@ -1,4 +1,4 @@
-//! `haft schema`: the JSON Schema of a document, for editors.
+//! `haft schema`: prints the JSON Schema of a document, for editors.
 
 use anyhow::Result;
 use clap::ValueEnum;

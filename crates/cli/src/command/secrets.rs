@@ -1,4 +1,4 @@
-//! `haft secrets`: values that are kept for tools. They go in and are never printed.
+//! `haft secrets`: stores values for tools. They go in and are never printed.
 
 use std::io::{self, IsTerminal as _};
 
@@ -67,7 +67,7 @@ async fn set(context: &Context, SetArguments { which, stdin }: SetArguments) -> 
     let holder = which.holder()?;
     let host = command::open(context, StoreChoice::Settings)?;
     let by = which.by.actor(context, &host);
-    // Nobody types a value that is then refused for its name.
+    // Check the name first, so that no person types a value that is then refused.
     let slug = match host.changeable_secret(&by, &which.slug, holder.as_ref()) {
         Ok(slug) => slug,
         Err(stop) => return output::stop(&stop, context.json),
@@ -164,7 +164,7 @@ fn record(secret: &SecretState) -> Value {
     })
 }
 
-/// Who has a value, in words.
+/// The holders of a value, in words.
 fn held(secret: &SecretState, now: Timestamp) -> String {
     let shared = secret.shared.map(|since| ("everybody", since));
     let actors = secret.actors.iter().map(|(who, since)| (who.as_str(), *since));

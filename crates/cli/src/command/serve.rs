@@ -1,4 +1,4 @@
-//! `haft serve`: one process that any agent can point at.
+//! `haft serve`: serves MCP, REST and A2A from one process.
 
 mod clients;
 mod living;
@@ -21,8 +21,8 @@ use clients::ClientSnippet;
 /// The most that a document of an authorization server takes.
 const LARGEST_DOCUMENT: usize = 1024 * 1024;
 
-/// How often what other processes left is looked for: a call that was still possible is settled
-/// once it is not.
+/// The recovery interval: a call whose outcome was open is resolved once it can no longer take
+/// effect.
 const RECOVERY_PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// How many errors are shown at the start.
@@ -43,11 +43,11 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     if let Some(refusal) = unaccepted(&host.workspace().governing_standing()) {
         return output::stop(&refusal, context.json);
     }
-    // What a process that died left behind is settled while callers are heard already.
+    // Recovery of calls that a dead process left runs while the server already accepts callers.
     let runtime = host.shared_runtime();
     tokio::spawn(async move {
         loop {
-            // What cannot be settled now is looked at the next time.
+            // A call that cannot be resolved now is retried at the next interval.
             let _ = runtime.recover().await;
             tokio::time::sleep(RECOVERY_PAUSE).await;
         }
@@ -88,8 +88,9 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     ended(&host, left).await
 }
 
-/// Why a server does not start under what governs now. A person at the terminal sees the files and may
-/// go by them at once; callers of a server do not, so it goes by what was accepted, or by less.
+/// Why a server does not start under the current governing files. A person at the terminal sees the
+/// files and may run under them at once; callers of a server do not, so it runs under accepted
+/// files, or tighter ones.
 fn unaccepted(standing: &GoverningStanding) -> Option<Stop> {
     let help = "look at the change, then `haft accept --settings`";
     match standing {
@@ -118,7 +119,7 @@ fn warn(words: &str) {
     output::remark(format!("\x1b[1;33mwarning\x1b[0m: {words}"));
 }
 
-/// What `[server.oauth]` says, as the server wants it.
+/// Converts `[server.oauth]` for the server.
 fn oauth(written: settings::OAuth) -> OAuth {
     let settings::OAuth { issuer, audience, roles } = written;
     let fetch = |place: String| -> BoxFuture<'static, _> {

@@ -1,4 +1,4 @@
-//! `haft settle`: what became of a call of which nobody knew whether it took effect.
+//! `haft settle`: resolves a call with an unknown outcome by hand.
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};

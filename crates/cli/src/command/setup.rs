@@ -1,6 +1,6 @@
-//! `haft setup`: gets the program of a driver ready, step by step, and puts that on record.
+//! `haft setup`: installs and prepares the program of a driver, step by step, and records it.
 //!
-//! Nothing is installed or run that was not shown first, and that nobody agreed to.
+//! Nothing is installed or run before it was shown and a person agreed to it.
 
 use std::io::IsTerminal as _;
 
@@ -62,17 +62,17 @@ fn told(context: &Context, driver: &str, record: &DriverRecord) -> Result<()> {
     output::line(format!("{driver}{} is ready", version.unwrap_or_default()))
 }
 
-/// Whether somebody agrees to what is shown.
+/// How the consent of a person is obtained.
 #[derive(Clone, Copy)]
 enum Consent {
     Given,
     /// The person at the terminal is asked.
     Asked,
-    /// Nobody is there to be asked.
+    /// No person is at the terminal.
     Missing,
 }
 
-/// The way to a driver that is ready. Where it ends is where somebody has to go on.
+/// A setup run. It ends where a person has to continue.
 struct SetupRun {
     provision: Provision,
     consent: Consent,

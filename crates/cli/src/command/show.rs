@@ -1,4 +1,4 @@
-//! `haft show`: one contract with what it inherits, who serves it, and what that means.
+//! `haft show`: prints one contract with its inheritance, drivers and derived effects.
 
 use anyhow::Result;
 use haft::StoreChoice;

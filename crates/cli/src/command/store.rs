@@ -1,4 +1,4 @@
-//! `haft store`: giving up a store that is lost.
+//! `haft store`: gives up a store that is lost.
 
 use anyhow::Result;
 use haft::{IdentityFile, LoadOptions, Workspace};

@@ -1,4 +1,4 @@
-//! `haft test`: the examples of contracts, against every driver that claims them.
+//! `haft test`: runs the examples of contracts against every driver that claims them.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     mutating: bool,
 }
 
-/// What came of one example with one driver.
+/// The result of one example with one driver.
 struct ExampleResult {
     tool: String,
     example: String,
@@ -40,7 +40,7 @@ enum Came {
 }
 
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
-    // Trying something out is not a call that anybody has to answer for, so it leaves no record.
+    // A trial run is no call that an actor answers for, so it leaves no record.
     let host = command::open(context, StoreChoice::Memory)?;
     let workspace = host.workspace();
     let snapshot = workspace.snapshot();
@@ -97,7 +97,7 @@ impl Trial<'_> {
                 call.channel = "cli";
                 call.native = vec![json!({ "source": "cli", "id": "test" })];
                 let manner = CallOptions {
-                    // Nobody is there who would fill in a form of a backend.
+                    // No person is there to fill in a form of a backend.
                     patience: Patience::Leave,
                     prompt: Some(self),
                     cancel: self.cancel.clone(),
@@ -111,7 +111,7 @@ impl Trial<'_> {
 }
 
 impl Prompt for Trial<'_> {
-    /// Whoever starts a test that changes something has said yes to what it does.
+    /// The person who starts a test that changes something has approved its effects.
     fn ask<'a>(&'a self, _: &'a Question) -> BoxFuture<'a, Option<Reply>> {
         let reply = Reply {
             by: self.person.clone(),

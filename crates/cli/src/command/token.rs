@@ -1,4 +1,4 @@
-//! `haft token`: tokens by which callers on the network show who they are.
+//! `haft token`: access tokens by which callers on the network authenticate.
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
@@ -145,7 +145,7 @@ fn list(context: &Context, found: &[Token]) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A token as it is told: without its text, which nobody has, and without what it is found by.
+/// A token as JSON: without its text, which is not stored, and without its lookup digest.
 fn told(token: &Token) -> Value {
     json!({
         "token_id": token.id,

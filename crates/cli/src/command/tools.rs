@@ -1,4 +1,4 @@
-//! `haft tools`: the catalog, or a search in it.
+//! `haft tools`: lists or searches the catalog.
 
 use std::sync::Arc;
 

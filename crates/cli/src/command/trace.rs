@@ -1,4 +1,4 @@
-//! `haft trace`: everything that happened to one call.
+//! `haft trace`: prints everything that happened to one call.
 
 use std::io::Write as _;
 
@@ -58,7 +58,7 @@ async fn tell(host: &Host, given: &str) -> Result<TraceView, Stop> {
     host.runtime().tell(&run.invocation_id).await
 }
 
-/// What the driver gave, as far as anybody kept it.
+/// The driver's whole output, where the store still has it.
 async fn whole_output(
     host: &Host,
     story: &Story,

@@ -1,4 +1,4 @@
-//! `haft why`: what would become of a call, without touching anything.
+//! `haft why`: explains what would become of a call, without touching anything.
 
 use anyhow::Result;
 use haft::{Host, StoreChoice};
@@ -60,7 +60,7 @@ fn first_stop(explained: &Explanation) -> Option<&Stop> {
     explained.block.as_ref().or(input).or(explained.route.as_ref().err())
 }
 
-/// A call that somebody would be asked about is not refused, so only a no counts.
+/// A call that needs approval is not refused, so only a denial counts.
 fn exit(why: &Why) -> Exit {
     let denied = why.decision.as_ref().filter(|decision| decision.verdict == Verdict::Deny);
     match (first_stop(&why.explained), denied) {
@@ -104,7 +104,7 @@ fn show(why: &Why) -> Result<()> {
             step_fails("setup", &stop.message, stop)?;
             output::decision(decision)?;
         }
-        // What stops it was told already.
+        // The obstacle was reported already.
         (None, _) if first_stop(explained).is_some() => {
             output::line("decision  not judged, because the call would not get that far")?;
         }

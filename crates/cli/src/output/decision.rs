@@ -1,4 +1,4 @@
-//! A decision with every opinion behind it.
+//! Decision output: a decision with every opinion behind it.
 
 use anyhow::Result;
 use haft_model::{Decision, Needs, Opinion, Says, Signer, Verdict};
@@ -48,7 +48,7 @@ fn offer(offer: &Value) -> String {
     }
 }
 
-/// Who has to answer, in words.
+/// The required approvers, in words.
 pub(crate) fn needs(needs: &Needs) -> String {
     let people = match needs.count {
         1 => "one".to_owned(),

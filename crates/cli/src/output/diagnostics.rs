@@ -1,4 +1,4 @@
-//! Diagnostics as people like them: the line, the place underlined, the reason and the fix.
+//! Diagnostics output: the line, the place underlined, the reason and the fix.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use anyhow::Result;
@@ -42,7 +42,7 @@ fn group<'a>(workspace: &'a Workspace, diagnostic: &'a Diagnostic) -> Group<'a> 
     }
 }
 
-/// The part of a span that lies on its first line: a whole map underlined helps nobody.
+/// The part of a span that lies on its first line: an underlined map helps no reader.
 fn one_line(text: &str, diagnostic: &Diagnostic) -> std::ops::Range<usize> {
     let span = &diagnostic.span;
     let rest = text.get(span.start..span.end.max(span.start)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The result of a call: its content for people on standard output, one line about it beside.
+//! Result output: a call's content for people on standard output, one line about it beside.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -50,7 +50,7 @@ pub(crate) fn envelope(envelope: &Envelope, took: Duration, as_json: bool) -> Re
     Ok(Exit::after(envelope))
 }
 
-/// What a tool gave, as it is for a program that reads it; a terminal does not obey it.
+/// A tool's output: unchanged for a program that reads it, sanitised for a terminal.
 fn for_people(text: String) -> String {
     if std::io::stdout().is_terminal() { visible(&text) } else { text }
 }
@@ -75,7 +75,7 @@ fn about(envelope: &Envelope, took: Duration) -> String {
     )
 }
 
-/// What is known of an effect, in words.
+/// The state of an effect, in words.
 pub(crate) fn effect_words(effect: EffectState) -> &'static str {
     match effect {
         EffectState::None => "nothing changed",
@@ -90,7 +90,7 @@ pub(crate) fn effect_words(effect: EffectState) -> &'static str {
     }
 }
 
-/// What a result holds, as text.
+/// The content of a result, as text.
 pub(crate) fn pieces(envelope: &Envelope) -> String {
     if let (Some(value), true) = (&envelope.structured_content, envelope.content.is_empty()) {
         return serde_json::to_string_pretty(value).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A form that a backend wants filled in, in words. They are the backend's, and shown as such.
+//! Elicitation form output: a backend's form in words, marked as the backend's.
 
 use haft_model::ElicitationForm;
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(crate) fn form(form: &ElicitationForm) -> Vec<String> {
     lines
 }
 
-/// What a field takes, in a few words.
+/// The values that a field takes, in a few words.
 pub(crate) fn takes(field: &Value) -> String {
     let choices = |field: &Value| {
         let all = field.get("oneOf")?.as_array()?;
@@ -51,7 +51,7 @@ pub(crate) fn takes(field: &Value) -> String {
     words
 }
 
-/// What bounds a field, in words.
+/// The bounds of a field, in words.
 const BOUNDS: &[(&str, &str)] = &[
     ("minimum", "at least"),
     ("maximum", "at most"),

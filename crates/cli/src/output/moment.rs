@@ -1,4 +1,4 @@
-//! Moments and spans of time, as people say them.
+//! Time output: moments and spans, as people say them.
 
 use haft_model::Timestamp;
 

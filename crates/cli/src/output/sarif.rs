@@ -1,4 +1,4 @@
-//! Diagnostics as SARIF 2.1.0, for code review.
+//! SARIF 2.1.0 output: diagnostics for code review.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Aligned columns.
+//! Table output: aligned columns.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! One call as a story that a person reads from top to bottom.
+//! Trace output: one call as a page that a person reads from top to bottom.
 
 mod inputs;
 mod intent;

@@ -1,4 +1,4 @@
-//! Text of strangers, made harmless for a terminal.
+//! Terminal sanitising: makes untrusted text harmless for a terminal.
 
 use haft_model::is_shown;
 

@@ -1,4 +1,4 @@
-//! A program that wants a terminal: what it writes is shown here, and what is typed here is given to it.
+//! Terminal relay: shows a program's terminal here, and passes the keys typed here to it.
 //!
 //! It has a terminal of its own, so that it can neither read nor change anything of ours.
 
@@ -10,11 +10,11 @@ use rustix::io::{Errno, read, write};
 use rustix::stdio::{stderr, stdin};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr, tcsetwinsize};
 
-/// What Ctrl-C sends: the person wants to be elsewhere.
+/// The byte of Ctrl-C: the person gives up.
 const CALLED_OFF: u8 = 3;
 
-/// Lets the person at this terminal use a program at the other end of another, until it is gone.
-/// Gives whether they called it off.
+/// Relays this terminal to a program's until the program is gone. Returns whether the person
+/// cancelled it.
 pub(crate) fn attend(other: OwnedFd) -> BoxFuture<'static, bool> {
     Box::pin(async move {
         let attended = tokio::task::spawn_blocking(move || {

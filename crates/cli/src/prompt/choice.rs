@@ -1,19 +1,19 @@
-//! What a person may say to a question, and how they spell it.
+//! Prompt choices: what an approver may answer, and how to spell it.
 
 use haft_model::{Decision, Opinion, Says};
 
-/// What a person chose.
+/// The choice of an approver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Go.
+    /// Approve.
     Yes,
-    /// Do not, for this reason.
+    /// Reject, with an optional reason.
     No(Option<String>),
-    /// Go, with another input.
+    /// Approve with an edited input.
     Edit,
-    /// Go, and do not ask about calls like this one again.
+    /// Approve, and remember it for calls like this one.
     Always,
-    /// Somebody else may answer.
+    /// Another approver may answer.
     Leave,
 }
 

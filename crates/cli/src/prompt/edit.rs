@@ -1,4 +1,4 @@
-//! An input that a person rewrites in an editor of theirs.
+//! Input editing: a person rewrites an input in an editor of theirs.
 
 use std::io::Write as _;
 use std::process::Command;

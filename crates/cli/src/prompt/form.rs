@@ -1,4 +1,4 @@
-//! Filling in a backend's form at the terminal.
+//! Elicitation at the terminal: a person fills in a backend's form.
 
 use haft_model::{ElicitationForm, Question};
 use haft_runtime::Reply;
@@ -39,7 +39,7 @@ impl Terminal<'_> {
     }
 }
 
-/// What the person types for each field; nothing leaves it out.
+/// Prompts for each field; an empty line leaves it out.
 async fn fields(form: &ElicitationForm) -> Option<Value> {
     let mut filled = Map::new();
     for (name, field, _) in form.fields() {

@@ -1,4 +1,4 @@
-//! A text that is typed and not shown.
+//! Hidden input: reads a text that is typed and not echoed.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 
@@ -13,9 +13,9 @@ const INTERRUPT: u8 = 3;
 const END: u8 = 4;
 const ERASE: [u8; 2] = [8, 127];
 
-/// What a person types after a question, of which nothing is shown. Nothing where they gave up.
+/// Prompts for a text without echo; `None` where the person gave up.
 pub(crate) fn ask(question: &str) -> io::Result<Option<Secret>> {
-    // Whoever reads the question may type at once.
+    // Silence first: a person who reads the question may type at once.
     let silence = Silence::begin()?;
     let mut err = io::stderr();
     write!(err, "{question}")?;

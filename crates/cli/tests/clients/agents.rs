@@ -1,5 +1,5 @@
-//! Agents with a model that follows a plan: each reads, asks a person and writes once, by tools that it is
-//! shown and by tools that it has to search and load first.
+//! Agent tests: agents with a scripted model read, ask a person and write once, by tools that they
+//! are shown and by tools that they search and load first.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Clients that are shown less than there is: what they search, load and call, and what they may not.
+//! Deferred loading tests: what third-party clients search, load and call, and what they may not.
 
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::libraries::{asks, done, tells_progress};
 use crate::notes::approve;
 use crate::script::{Script, without_ids};
 
-/// What stands on the list of whoever has loaded nothing.
+/// The tools on the list of a client that has loaded nothing.
 pub(crate) const OURS: [&str; 5] =
     ["tool_search", "tool_load", "call_read", "call_write", "call_destructive"];
 
@@ -105,7 +105,7 @@ pub(crate) fn is_found(mut answer: Value) {
     );
 }
 
-/// What every client hears, whoever wrote it.
+/// What every client hears, whichever library it uses.
 #[track_caller]
 pub(crate) fn finds_loads_and_calls(folder: &Folder, mut script: Script, version: &str) {
     assert_eq!(script.next("version"), version);

@@ -1,5 +1,5 @@
-//! The Inspector on the command line, which is a process for each call: what one of them was asked
-//! about is answered to the next.
+//! MCP Inspector tests: each call is a process, so an approval that one process requests is
+//! answered to the next.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -42,7 +42,7 @@ fn printed(child: Child) -> Value {
     told["result"].clone()
 }
 
-/// What somebody is asked in the inbox, as soon as there is something.
+/// The open question of the approval inbox, as soon as there is one.
 #[track_caller]
 fn question(folder: &Folder) -> Value {
     let patience = Instant::now() + Duration::from_secs(60);
@@ -74,7 +74,7 @@ fn adds(folder: &Folder, era: Era, call: &dyn Fn() -> Child) -> Value {
             approve(folder, &asked);
             printed(call())
         }
-        // The newer one knows tasks, and looks after its own until somebody has answered.
+        // The newer version knows tasks, and polls its own until a person has answered.
         Era::Auto | Era::Modern => {
             let waits = call();
             approve(folder, &question(folder));

@@ -1,4 +1,4 @@
-//! Clients of other people, installed once for all tests.
+//! Third-party clients, installed once for all tests.
 
 use std::path::{Path, PathBuf};
 

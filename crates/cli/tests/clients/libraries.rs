@@ -1,4 +1,4 @@
-//! Libraries that speak MCP: every answer is compared as a whole.
+//! MCP library tests: every answer is compared as a whole.
 
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(crate) fn asks() -> Value {
     })
 }
 
-/// What every client hears, whoever wrote it.
+/// What every client hears, whichever library it uses.
 #[track_caller]
 fn looks_adds_and_counts(folder: &Folder, mut script: Script, version: &str) {
     assert_eq!(script.next("version"), version);
@@ -43,7 +43,7 @@ fn looks_adds_and_counts(folder: &Folder, mut script: Script, version: &str) {
     approve(folder, &asked);
     script.go_on();
     assert_eq!(script.next("added"), done("Oiled.\n"));
-    // The answer was taken, so that another call is another wish.
+    // The result was delivered, so that another call is another intent.
     assert_eq!(script.next("again"), asks());
     assert_eq!(folder.read("canary.txt"), "Oiled.\n");
     assert_eq!(script.next("counted"), done("counting\ndone\n"));

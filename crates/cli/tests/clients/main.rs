@@ -1,5 +1,5 @@
-//! Clients and agents that other people wrote, against `haft serve` over HTTP and over standard input
-//! and output: each looks, asks a person, writes once and hears of progress.
+//! Interoperability tests: third-party clients and agents against `haft serve` over HTTP and stdio;
+//! each reads, asks a person, writes once and hears of progress.
 //!
 //! They come as packages of npm and PyPI of fixed versions, which are installed once into the target
 //! folder. Without npm and pip the tests fail: what was not tried is not known to work.

@@ -1,5 +1,4 @@
-//! The workspace that every client works in: notes that can be read, a line that a person has to allow,
-//! and something that takes a while.
+//! Client fixture: a workspace with notes to read, a write that needs approval, and a slow tool.
 
 use haft_testkit::{ALLOW, Folder};
 use serde_json::Value;
@@ -27,7 +26,7 @@ const READS: &str = "mutates: []\nrisk_level: 0";
 const ASKS: &str = "mutates: [\"workspace:canary.txt\"]\nrisk_level: 1\napproval: always\n\
     metadata: { haft: { facts: { destructive: false } } }";
 
-/// A surface on which no schema is shown before somebody asks for it.
+/// A surface with deferred loading of every schema.
 const FEW: &str = "[[surface]]\nscope = \"workspace\"\ntools = [\"note.*\"]\ndefer_above = 0\n";
 
 fn tool(id: &str, does: &str, effects: &str, takes: &str) -> String {

@@ -1,4 +1,4 @@
-//! A script around somebody's client, which tells what it hears line by line.
+//! Client script: drives a third-party client, and reports what it hears line by line.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};

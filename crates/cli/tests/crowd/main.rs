@@ -1,5 +1,5 @@
-//! A hundred calls at once through the whole pipeline, each a confined program, half of them called
-//! off while they run: nothing is left of any.
+//! Leak test: a hundred concurrent calls, each a confined program, half of them cancelled while
+//! they run, leave nothing behind.
 //!
 //! It counts the descriptors of its process, and so it is alone in it.
 
@@ -19,7 +19,7 @@ use haft_runtime::CallOptions;
 use haft_testkit::Folder;
 use serde_json::json;
 
-/// How long the sleepers would sleep, which nobody else on this machine does.
+/// How long the sleepers sleep: a number that no other process on this machine uses.
 const SLEEP: &str = "97013";
 
 fn workspace() -> Folder {
@@ -121,7 +121,7 @@ async fn hundred_calls_half_cancelled_leave_nothing_behind() {
         assert_eq!(said, Some(json!({"text": "done\n"})));
     }
     assert_eq!(sleepers(), 0);
-    // Whoever watched over the last of them lets go a moment after it ended.
+    // The task that watched the last of them lets go a moment after it ended.
     until("descriptors are closed", || descriptors().len() <= before.len()).await;
     assert_eq!(all_files(&folder), known);
 }

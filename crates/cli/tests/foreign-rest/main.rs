@@ -1,5 +1,6 @@
-//! The OpenAPI document held against the server by Schemathesis, which is fetched once by pip into
-//! the target folder. Without Python the test fails: what was not tried is not known to work.
+//! REST fuzzing by Schemathesis: the OpenAPI document against the server. Schemathesis is fetched
+//! once by pip into the target folder. Without Python the test fails: what was not tried is not
+//! known to work.
 
 #![expect(
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Every example document, imported and called: Prism refuses what a document does not allow.
+//! OpenAPI corpus test: every example document, imported and called against Prism.
 
 use std::collections::BTreeSet;
 use std::fs;

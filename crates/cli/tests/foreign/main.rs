@@ -1,4 +1,4 @@
-//! What other people wrote, used by the `haft` binary: documents that it imports, a server that holds
+//! Third-party backend tests: documents that the `haft` binary imports, a mock that validates
 //! requests against them, and the backends of the example shop.
 //!
 //! They come as packages of npm and PyPI of fixed versions, which are installed once into the target

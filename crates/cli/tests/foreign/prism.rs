@@ -1,5 +1,5 @@
-//! Requests of imported drivers, held against the documents by somebody else: `prism mock` refuses
-//! every request that its document does not allow, and answers the others as the document says.
+//! Request validation by Prism: `prism mock` refuses every request that its document does not
+//! allow, and answers the others as the document says.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -22,7 +22,7 @@ struct Prism {
 
 impl Prism {
     fn of(document: &Path) -> Prism {
-        // It cannot say which port it got, so it is told one that nobody has.
+        // It cannot report its port, so it is given a free one.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let program = packages().join("node_modules/@stoplight/prism-cli/dist/index.js");
         let mut node = Command::new("node");
@@ -33,7 +33,7 @@ impl Prism {
         let address = format!("http://127.0.0.1:{port}");
         let prism = Prism { child, address };
         assert!(said.any(|line| line.is_ok_and(|line| line.contains("is listening on"))));
-        // Whoever speaks has to be heard.
+        // Drain its output, or it blocks.
         thread::spawn(move || said.for_each(drop));
         prism
     }
@@ -77,7 +77,7 @@ impl Imported {
             .unwrap_or_else(|_| panic!("haft {line}\n{said}{:?}", String::from_utf8(ended.stderr)))
     }
 
-    /// Calls a tool, and agrees to it where somebody has to.
+    /// Calls a tool, and approves it where needed.
     fn called(&self, tool: &str, input: &Value) -> Value {
         let file = self.folder.path().join("input.json");
         fs::write(&file, input.to_string()).unwrap();

@@ -1,12 +1,12 @@
-//! An input that fits a schema, for schemas that other people wrote.
+//! Sample inputs: a value that fits a foreign schema.
 
 use serde_json::{Map, Value, json};
 
 /// How deep a schema that leads back to itself is followed.
 const DEEPEST: usize = 6;
 
-/// A value that a schema allows, as far as examples, defaults, lists of values and types tell.
-/// Fields that nobody requires are given on the first two levels.
+/// A value that a schema allows, as far as examples, defaults, enums and types tell. Optional
+/// fields are filled in on the first two levels.
 pub(crate) fn of(root: &Value) -> Value {
     value(root, root, 0)
 }

@@ -1,5 +1,5 @@
-//! The example shop, copied, set up by its own script and run against its real backends: git, its
-//! services, MCP servers of npm and PyPI, and functions of packages.
+//! Example shop test: the shop, set up by its own script and run against its real backends: git,
+//! its services, MCP servers of npm and PyPI, and functions of packages.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -155,7 +155,7 @@ fn approved(folder: &Folder, line: &str) -> (String, Value) {
     approved_of(folder, line, "ana")
 }
 
-/// The same for a call that somebody lets the agent make.
+/// The same for an agent's call that the named person approves.
 #[track_caller]
 fn approved_of(folder: &Folder, line: &str, somebody: &str) -> (String, Value) {
     let line = format!("call {line} --as agent:shopkeeper --no-wait --json");
@@ -250,7 +250,7 @@ fn the_services_of_the_shop_take_money_and_orders() {
     let canceled = json!({"order": "ord-1002", "state": "canceled"});
     assert_eq!(cancel, by("shop-orders-http", canceled));
     let charge = "payment.charge order=ord-1003 amount=7400 card=card-visa01";
-    // Whoever lets an agent ask for money does not answer for it.
+    // The person who lets an agent ask for money may not approve it.
     let charged = approved_of(&folder, charge, "eve");
     let paid = json!({"id": "ch-5001", "state": "charged"});
     assert_eq!(charged, by("shop-payments-http", paid));

@@ -1,4 +1,5 @@
-//! Only `init`, `add` and `accept` write `haft.lock`, and what it does not hold does not run.
+//! Acceptance tests: only `init`, `add` and `accept` write `haft.lock`, and unaccepted contracts do
+//! not run.
 
 use haft_testkit::Folder;
 

@@ -1,4 +1,4 @@
-//! `haft add`.
+//! `haft add` tests.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Five contracts that must not be used, beside two that can be.
+//! Invalid contract tests: five contracts that must not be used, beside two that can be.
 
 use haft_testkit::Folder;
 

@@ -1,4 +1,4 @@
-//! `haft doctor`: everything is looked at, and what is broken names the command that mends it.
+//! `haft doctor` tests: each finding names the command that mends it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -217,7 +217,8 @@ fn leftover_quarantine_is_told_until_it_is_removed() {
 
 #[test]
 fn quorum_of_too_few_distinct_persons_is_told() {
-    // Whoever runs this is `user:ana`, an approver; an agent of the same name is the same person.
+    // The person who runs this is `user:ana`, an approver; an agent of the same name is the same
+    // person.
     let actor = |id: &str| format!("[[actor]]\nid = \"{id}\"\nroles = [\"approver\"]\n");
     for (actors, expected) in [
         (vec![], Some(("broken", "needs 2 persons, and 1 can answer"))),

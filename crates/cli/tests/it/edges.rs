@@ -1,4 +1,4 @@
-//! Where things are not as a command expects them.
+//! Edge cases: closed pipes, missing workspaces, unreadable files and usage errors.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! `haft test`: examples of contracts, carried out.
+//! `haft test` tests: examples of contracts, executed.
 
 use haft_testkit::Folder;
 

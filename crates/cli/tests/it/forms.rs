@@ -1,4 +1,4 @@
-//! A server asks while a call runs: a person answers in another process, and the server is told.
+//! Elicitation across processes: a server asks while a call runs, and a person answers elsewhere.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;

@@ -1,4 +1,4 @@
-//! Hooks of haft.toml from the terminal: real programs, and a real address.
+//! Hook tests from the terminal: real programs, and a real address.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

@@ -1,4 +1,5 @@
-//! A hotel behind an MCP server that asks how many rooms before it books, the old way or the new.
+//! Elicitation fixture: a hotel behind an MCP server that asks how many rooms, in the old or the
+//! new protocol.
 
 use haft_testkit::Folder;
 

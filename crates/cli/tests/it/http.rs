@@ -1,4 +1,4 @@
-//! `haft call` and `haft why` with a driver of kind http and a server that is really there.
+//! HTTP driver tests: `haft call` and `haft why` with a real server.
 
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 

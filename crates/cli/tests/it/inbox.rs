@@ -1,4 +1,4 @@
-//! The inbox: a question asked in one process and answered in another.
+//! Approval inbox tests: a question asked in one process and answered in another.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::call::shop;
 use crate::stage::{self, check, command, done, json as answer, run};
 
-/// A write that nobody waits for, and the id of its question.
+/// A write that no caller waits for, and the id of its question.
 fn asked(folder: &Folder, line: &str) -> String {
     stage::asked(folder, line).1
 }

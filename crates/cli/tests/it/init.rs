@@ -1,4 +1,4 @@
-//! `haft init`.
+//! `haft init` tests.
 
 use haft_testkit::Folder;
 

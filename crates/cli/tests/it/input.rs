@@ -1,4 +1,4 @@
-//! `haft why` with an input: what fits the contract, and what is said when it does not.
+//! Input validation tests: `haft why` with inputs that fit the contract, and with others.
 
 use serde_json::json;
 

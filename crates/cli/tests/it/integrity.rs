@@ -1,4 +1,4 @@
-//! Contracts that change after somebody has seen them.
+//! Contract integrity tests: contracts that change after a person accepted them.
 
 use haft_testkit::Folder;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Secrets in the keyring of the session: a real one, from the command line to a server.
+//! Keyring tests: secrets in a real session keyring, from the command line to a server.
 
 use std::io::Write as _;
 use std::path::Path;

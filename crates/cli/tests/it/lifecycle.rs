@@ -1,4 +1,4 @@
-//! Contracts that are gone, and contracts that are not there yet.
+//! Lifecycle tests: removed contracts, and contracts that are not yet available.
 
 use haft_testkit::Folder;
 

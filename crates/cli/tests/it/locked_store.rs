@@ -1,4 +1,4 @@
-//! A store that another program holds: the call's own time bounds the wait.
+//! Locked store test: the call's own timeout bounds the wait.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! `haft login`: real servers of logins on this machine, and a person at a terminal.
+//! `haft login` tests: real authorization servers on this machine, and a person at a terminal.
 
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::json;
@@ -143,7 +143,7 @@ fn login_command_is_verified_by_exit_and_completion_check() {
     let login = |cmd: &str, done: &str| {
         let auth =
             format!("{{ login: {{ cmd: \"{cmd}\", completes_when: {{ cmd: \"{done}\" }} }} }}");
-        // A program that reaches nobody needs no way out of its sandbox.
+        // A program that reaches no host needs no egress from its sandbox.
         let program = program("bank", &[("pay.list", "1.x")]);
         let program = program.replace("kind: cli\n", &format!("kind: cli\nauth: {auth}\n"));
         shop(&auth).file(".drivers/bank/DRIVER.md", program)

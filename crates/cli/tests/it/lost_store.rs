@@ -1,4 +1,4 @@
-//! A store that is gone, replaced or put back is not taken for a new one.
+//! Store identity tests: a missing, replaced or restored store does not pass for a new one.
 
 use std::fs;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn older_copy_of_a_store_is_told_by_verify() {
     done(&folder, "store new --accept-loss");
     done(&folder, "audit verify");
 
-    // Whoever holds an end and a key from before finds it anywhere.
+    // An auditor who holds an earlier checkpoint and a key detects it anywhere.
     let key = whole["keys"][0].as_str().unwrap();
     let out = folder.path().join("out").display().to_string();
     done(&folder, &format!("audit export --output {out}"));

@@ -1,4 +1,4 @@
-//! The `haft` command from outside: a workspace and a command line in, the whole answer out.
+//! CLI tests from outside: a workspace and a command line in, the whole answer out.
 
 #![expect(
     clippy::indexing_slicing,

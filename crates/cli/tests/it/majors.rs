@@ -1,4 +1,4 @@
-//! Two majors of one tool beside each other.
+//! Version tests: two majors of one tool beside each other.
 
 use haft_testkit::Folder;
 use serde_json::json;

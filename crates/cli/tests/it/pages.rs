@@ -1,4 +1,4 @@
-//! `haft schema` and `haft explain`: what needs no workspace.
+//! `haft schema` and `haft explain` tests: commands that need no workspace.
 
 use haft_notation::inspect;
 use haft_testkit::Folder;

@@ -1,4 +1,4 @@
-//! `haft check --strict-published-schema`.
+//! Published schema tests: `haft check --strict-published-schema`.
 
 use haft_testkit::Folder;
 

@@ -1,4 +1,4 @@
-//! How drivers are, as `haft tools`, `haft show` and `haft why` tell it.
+//! Driver readiness tests, as `haft tools`, `haft show` and `haft why` report it.
 
 use haft_testkit::Folder;
 use serde_json::json;

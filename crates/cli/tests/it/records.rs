@@ -1,4 +1,4 @@
-//! What was recorded, looked at from the terminal.
+//! Record tests: runs, traces and events from the terminal.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -205,7 +205,7 @@ fn a_sensitive_value_is_shown_nowhere() {
         assert!(said.status.success(), "haft {line}: {text}");
         assert!(!text.contains("canary"), "haft {line}: {text}");
     }
-    // What nobody could see stays as it was when the rest is edited.
+    // A redacted field stays as it was when the rest is edited.
     let edit = r#"{"path":"c.txt","content":"[withheld]"}"#;
     done(&folder, &format!("approve {id} --edit {edit}"));
     assert_eq!(folder.read("c.txt"), "canary-4111");

@@ -1,4 +1,4 @@
-//! `haft secrets`: values go in, and never come out.
+//! `haft secrets` tests: values go in, and never come out.
 
 use std::fs;
 use std::io::Write as _;

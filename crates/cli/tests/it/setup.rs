@@ -1,4 +1,5 @@
-//! `haft setup`: a program gets ready only where somebody agrees, and what is known is on record.
+//! `haft setup` tests: a program is set up only with a person's consent, and the result is on
+//! record.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! `haft show` and `haft tools`.
+//! `haft show` and `haft tools` tests.
 
 use haft_testkit::Folder;
 

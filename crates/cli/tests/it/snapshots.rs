@@ -1,4 +1,4 @@
-//! Files in the repository that the command itself writes: they are what it prints today.
+//! Snapshot tests: files in the repository are what the command prints today.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

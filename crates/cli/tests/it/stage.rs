@@ -1,4 +1,4 @@
-//! Workspaces to start from, and a way to run the command in them.
+//! Test stage: workspaces to start from, and a way to run the command in them.
 
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
@@ -104,7 +104,7 @@ pub(crate) fn json(folder: &Folder, line: &str) -> (i32, Value) {
     (ran.status.code().unwrap(), value.unwrap_or_else(|_| panic!("haft {line}\n{said}\n{remarks}")))
 }
 
-/// A call that nobody waits for: the id of the call, and that of its question.
+/// A call that no caller waits for: the id of the call, and that of its question.
 #[track_caller]
 pub(crate) fn asked(folder: &Folder, line: &str) -> (String, String) {
     let (exit, envelope) = json(folder, &format!("{line} --no-wait --json"));
@@ -145,9 +145,10 @@ pub(crate) fn finished(child: Child, line: &str) -> Output {
 /// The variable that names another copy of the program, which other users can reach.
 pub(crate) const HAFT: &str = "HAFT_TEST_PROGRAM";
 
-/// The command, about to run in a folder where nobody can be asked, in a workspace whose contracts and
+/// The command, about to run in a folder without a terminal, in a workspace whose contracts and
 /// settings were accepted as the first command finds them. A test about what is not accepted begins
-/// with a `haft.lock` of its own, which may be empty, and one that adds contracts later runs `accept`.
+/// with a `haft.lock` of its own, which may be empty, and one that adds contracts later runs
+/// `accept`.
 pub(crate) fn command(folder: &Folder, line: &str) -> Command {
     if !folder.path().join("haft.lock").exists() && !line.starts_with("init") {
         // Where there is no workspace yet, there is nothing to accept.
@@ -193,7 +194,7 @@ pub(crate) fn driver(id: &str, serves: &[(&str, &str)]) -> String {
     )
 }
 
-/// A shop that looks prices up over HTTP; nobody answers there.
+/// A shop that looks prices up over HTTP at a host that does not answer.
 pub(crate) fn prices(range: &str) -> Folder {
     Folder::new()
         .file(".tools/price.lookup/TOOL.md", PRICE_LOOKUP)

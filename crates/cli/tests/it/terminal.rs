@@ -1,4 +1,4 @@
-//! A person at a terminal, played by `script`, which gives a command a terminal of its own.
+//! Terminal harness: `script` plays a person and gives a command a terminal of its own.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! `haft settle` and `haft compensate`: what is learned of an effect after its call is over.
+//! `haft settle` and `haft compensate` tests: what is learned of an effect after its call is over.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A store that nothing can be written to: marks, exit codes and the doctor tell it.
+//! Full disk tests: a store that cannot be written shows in results, exit codes and the doctor.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,4 @@
-//! `haft why`: which driver would serve a call, and why not the others.
+//! `haft why` tests: which driver would serve a call, and why not the others.
 
 use serde_json::json;
 

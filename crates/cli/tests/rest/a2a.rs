@@ -1,4 +1,4 @@
-//! A2A: the surface as a card, and calls as tasks.
+//! A2A tests: the surface as a card, and calls as tasks.
 
 use haft_testkit::{Backend, Keys};
 use serde_json::{Value, json};

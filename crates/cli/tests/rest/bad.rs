@@ -1,4 +1,4 @@
-//! What is wrong with a request itself is told as a problem.
+//! Bad request tests: a fault of the request itself is a problem document.
 
 use haft_testkit::{Backend, Folder, Keys};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Calls: waited for, left, sent again, listed, read, called off.
+//! REST call tests: waited for, left, repeated, listed, read, cancelled.
 
 use haft_testkit::{ALLOW, Act, Backend, Keys, READ, Served, Then};
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ fn result_payload_is_read_whole_and_by_range() {
     assert_eq!(outside.problem().0, 416);
     let stale = [("Range", "bytes=10-19"), ("If-Range", "\"another\"")];
     assert_eq!(server.ask("GET", &place, &stale, None).status, 200);
-    // The input of a call lies beside its result, and is nobody's to fetch.
+    // The input of a call lies beside its result, and no caller may fetch it.
     let input = told["inputs"]["model"]["digest"].as_str().unwrap();
     let (status, _) = server.get(&format!("/v1/invocations/{id}/payloads/{input}")).problem();
     assert_eq!(status, 404);

@@ -1,4 +1,4 @@
-//! What there is to call, and what would become of a call, as the command line says it.
+//! REST catalog tests: tools and explanations match the command line.
 
 use haft_testkit::{Backend, Keys};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Forms of backends over REST: whoever called hears where theirs is, and a person fills it in.
+//! Elicitation over REST: the caller learns where its form is, and a person fills it in.
 
 use haft_testkit::eventually;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a model's reply asks for, in the words of three providers.
+//! Function calling tests: a model's reply in the formats of three providers.
 
 use haft_testkit::{Backend, Keys};
 use serde_json::{Value, json};

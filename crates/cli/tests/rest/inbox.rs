@@ -1,4 +1,4 @@
-//! Questions over REST: who made a call sees its question, and may not answer it.
+//! Approval inbox over REST: the caller sees its question, and may not answer it.
 
 use haft_testkit::{Backend, Keys};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Letters of a backend that hide or turn what stands beside them, over every edge: models read none.
+//! Hidden character tests: models read no invisible or bidirectional characters of a backend, over
+//! every edge.
 
 use haft_testkit::{ALLOW, Act, Backend, Keys, READ, Served, Then};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `/v1`, `/a2a` and `/metrics` of a real server over real sockets.
+//! HTTP API tests: `/v1`, `/a2a` and `/metrics` of a real server over real sockets.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Numbers and keys of inputs, over every edge: exact, or refused before anything is sent.
+//! Number precision tests over every edge: exact, or refused before anything is sent.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Those of the twenty black-box tests that are seen over HTTP.
+//! Black-box tests (of the twenty) that are seen over HTTP.
 
 use haft_testkit::{ALLOW, Backend, Keys, READ, Served};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn test_03_unknown_blocked_excluded_differ_foreign_calls_hidden() {
         let shown = server.get(&format!("/v1/invocations/{id}")).json();
         assert_eq!(shown["result"]["result_id"], envelope["result_id"], "{shown:#}");
     }
-    // What somebody else called is not there.
+    // Another actor's call does not exist for this caller.
     let (_, theirs) = printed(&folder, "call look --as user:bea --json");
     let id = theirs["invocation_id"].as_str().unwrap();
     for path in ["", "/trace"] {

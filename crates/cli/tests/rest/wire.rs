@@ -1,4 +1,4 @@
-//! A server of a test's own, and a client that says no more than it has to.
+//! Server harness: `haft serve` for one test, and a minimal HTTP client.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::stage::command;
 
-/// Longer than any answer takes, so that a test which waits in vain fails.
+/// Read timeout; longer than any answer takes, so that a test which waits in vain fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `haft serve` on a port of its own, until it is dropped.
@@ -51,7 +51,7 @@ impl Server {
                 break address.trim_end_matches("/v1").parse().unwrap();
             }
         };
-        // Whoever stops reading stops the server at its next remark.
+        // Drain standard error, or the server blocks at its next remark.
         let remarks = Arc::new(Mutex::new(String::new()));
         let heard = remarks.clone();
         std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What a model reads holds no command by which it could decide for itself.
+//! Model-facing text tests: no text for a model names a command by which people decide.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

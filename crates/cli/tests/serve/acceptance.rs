@@ -1,4 +1,4 @@
-//! What a running server takes in only after people accepted it.
+//! Hot reload acceptance tests: what a running server adopts only after people accepted it.
 
 use haft_testkit::{Folder, eventually};
 use serde_json::{Value, json};

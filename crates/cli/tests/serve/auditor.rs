@@ -1,4 +1,4 @@
-//! An auditor changes nothing, by whatever way it asks for it.
+//! Auditor tests over HTTP: an auditor changes nothing by any request.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ enum Outcome {
     Refused,
     /// A call is answered, with a refusal.
     Denied,
-    /// Nothing changes by it, whoever asks.
+    /// It changes nothing for any caller.
     Reads,
 }
 

@@ -1,4 +1,4 @@
-//! What a server says when it begins.
+//! Startup tests: what a server prints when it begins.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;

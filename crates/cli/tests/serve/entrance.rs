@@ -1,4 +1,4 @@
-//! Where a server listens, under which names, and who comes in without a token.
+//! Admission tests: where a server listens, under which host names, and which callers need a token.
 
 use crate::stage::{check, command, finished, started};
 use crate::wire::Server;
@@ -13,7 +13,7 @@ fn public_address_requires_tokens_before_listening() {
     let reason = "can be reached from outside and nobody would have to say who they are; make a \
                   token with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1";
     assert!(said.contains(reason), "{said}");
-    // A token that ran out lets nobody in either.
+    // An expired token admits no caller either.
     token(&folder, "agent:coder --expires 1s");
     let (text, id) = token(&folder, "agent:coder");
     let server = Server::at(&folder, "0.0.0.0:0");

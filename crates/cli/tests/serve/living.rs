@@ -1,4 +1,4 @@
-//! Files that change while a server runs.
+//! Hot reload tests: files that change while a server runs.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! Who gets in at `haft serve`, and how it lives: real processes, real sockets.
+//! `haft serve` tests: authentication and server lifetime, with real processes and real sockets.
 
 #![expect(
     clippy::indexing_slicing,
@@ -35,7 +35,7 @@ fn workspace() -> Folder {
     )
 }
 
-/// A new token of somebody: its text and its id.
+/// Makes a token for an actor: its text and its id.
 fn token(folder: &Folder, line: &str) -> (String, String) {
     let (exit, told) = stage::json(folder, &format!("token new {line} --json"));
     assert_eq!(exit, 0, "{told}");

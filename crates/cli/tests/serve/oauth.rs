@@ -1,4 +1,4 @@
-//! Access tokens of an authorization server: a key pair and a server of the test's own.
+//! OAuth resource server tests: access tokens of an authorization server that the test runs.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
@@ -47,7 +47,7 @@ impl Login {
         self.backend.will_at("/keys", answer(json!({ "keys": keys })));
     }
 
-    /// Both keys, a secret and a key of a kind that nobody knows.
+    /// Both keys, a secret and a key of an unknown kind.
     fn keys(&self) -> Value {
         let point = self.elliptic.public_key().as_ref();
         json!([

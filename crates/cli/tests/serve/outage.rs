@@ -1,4 +1,4 @@
-//! A server whose store is taken away under it.
+//! Store outage test: a server whose store disappears under it.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn deleted_store_stops_a_running_server_from_taking_calls() {
     let (haft, away) = (folder.path().join(".haft"), folder.path().join("away"));
     fs::rename(&haft, &away).unwrap();
 
-    // Whoever asks whether it is ready is the first to look.
+    // The readiness probe is the first to notice.
     let ready = server.get("/v1/ready");
     let told = ready.json();
     assert_eq!(ready.status, 503, "{told}");

@@ -1,4 +1,4 @@
-//! A server that is to end.
+//! Graceful shutdown tests of the server.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

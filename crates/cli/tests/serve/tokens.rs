@@ -1,4 +1,4 @@
-//! Tokens: made once, shown by callers, taken back.
+//! Token tests: created once, presented by callers, revoked.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,5 @@
-//! A backend that is slow or dead delays no list, and is told apart from one that is not there.
+//! Unavailable provider tests: a slow or dead backend delays no list, and is told apart from a
+//! missing one.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,7 @@ fn radio(backend: &Backend, script: &str, more: &str) -> Folder {
         .file(".drivers/radio/DRIVER.md", driver)
 }
 
-/// Looks until a search says that somebody is away.
+/// Polls until a search reports an unavailable provider.
 #[track_caller]
 fn away(client: &Client<'_>) -> Value {
     let patience = Instant::now() + Duration::from_secs(60);

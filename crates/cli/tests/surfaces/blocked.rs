@@ -1,4 +1,4 @@
-//! What is hidden from somebody for a reason, and what becomes of it.
+//! Blocked tool tests: tools that are hidden from a caller for a reason, and what lifts it.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::stage;
 use crate::wire::Server;
 
-/// The reasons for which tools of a bank are blocked for whoever shows no token.
+/// The reasons for which tools of a bank are blocked for a caller without a token.
 fn blocked(server: &Server) -> Vec<(String, String)> {
     let record = server.get("/v1/surfaces").json()["surfaces"][0].take();
     let rows = record["blocked_tools"].as_array().unwrap_or_else(|| panic!("{record:#}"));
@@ -39,7 +39,7 @@ fn denied_tools_and_missing_logins_are_blocked_with_reason() {
     let client = Client { server: &server, session: None };
     let listed = client.listed();
     assert!(!["pay", "refund", "transfer"].iter().any(|tool| listed.contains(&(*tool).into())));
-    // Whoever calls all the same is told what stands in the way, and nothing is done.
+    // A call all the same is refused with the obstacle, and nothing is done.
     let input = json!({ "order": "o-1", "card": "4" });
     let code = |tool: &str| {
         let body = json!({ "tool": tool, "input": input });
@@ -85,7 +85,7 @@ fn file_change_that_changes_session_surface_is_recorded() {
     fs::write(&settings, format!("{text}{deny}")).unwrap();
     let now = |what: &str, revision| (what.to_owned(), "session:s-1".to_owned(), revision);
     let expected = [now("tool.surface.created", 1), now("tool.surface.updated", 2)];
-    // Nobody has to look again for it to be there.
+    // It is recorded without another listing.
     crate::eventually(|| (recorded(&folder) == expected).then_some(()));
     assert!(!client.listed().contains(&"fs.read".to_owned()));
     assert_eq!(recorded(&folder), expected);

@@ -1,4 +1,4 @@
-//! A client of MCP that says no more than 2026-07-28 wants.
+//! Minimal MCP client of protocol 2026-07-28.
 
 use serde_json::{Value, json};
 

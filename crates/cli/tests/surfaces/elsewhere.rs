@@ -1,4 +1,4 @@
-//! What a list leaves out, for models that are handed functions and for agents that speak A2A.
+//! Deferred loading for function calling and for A2A agents.
 
 use haft_testkit::{Act, Backend, Keys, Then};
 use serde_json::{Value, json};

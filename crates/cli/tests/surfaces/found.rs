@@ -1,4 +1,5 @@
-//! §23, tests 1 and 2: what is left out is found, loaded and called, and not called before.
+//! Deferred loading tests (§23, tests 1 and 2): a deferred tool is found, loaded and called, not
+//! before.
 
 use haft_testkit::{Backend, Keys};
 use serde_json::{Value, json};

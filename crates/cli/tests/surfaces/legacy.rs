@@ -1,4 +1,4 @@
-//! Clients until 2025-11-25 have a session by their connection: what is loaded in one is told there alone.
+//! Session tests for clients until 2025-11-25: what one session loads is announced there alone.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! A workspace with five hundred tools, served over MCP and REST: few are shown, all are found.
+//! Surface tests: five hundred tools over MCP and REST; few are shown, all are found.
 
 #![expect(
     clippy::indexing_slicing,
@@ -58,7 +58,7 @@ fn warehouse(backend: &Backend) -> Served {
     })
 }
 
-/// The surface of everybody, and whatever may run.
+/// The surface of all callers, and a rule that allows every call.
 fn settings(more: &str) -> String {
     format!("[[surface]]\nscope = \"workspace\"\ntools = [\"*\"]\n{more}{ALLOW}")
 }

@@ -1,4 +1,4 @@
-//! Calls that are parted by what they may do: the contract says that, and not the name.
+//! Effect tier tests: calls are separated by the effects of their contract, not by its name.
 
 use haft_testkit::{Backend, Keys, READ, WRITE};
 use serde_json::json;

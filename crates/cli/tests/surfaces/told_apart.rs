@@ -1,4 +1,5 @@
-//! §23, test 3: unknown, blocked, excluded and another tenant's are told apart, or not.
+//! Visibility tests (§23, test 3): unknown, blocked, excluded and another tenant's tools are told
+//! apart, or not.
 
 use haft_testkit::{ALLOW, Backend, Keys, READ};
 use serde_json::{Value, json};

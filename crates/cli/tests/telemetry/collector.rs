@@ -1,4 +1,4 @@
-//! A receiver of OTLP over HTTP, on a port of its own.
+//! OTLP collector: receives spans over HTTP, on a port of its own.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

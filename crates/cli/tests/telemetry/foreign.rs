@@ -1,5 +1,6 @@
-//! Spans read by somebody else's definitions: those that OpenTelemetry publishes for Python, fetched
-//! once by pip. Without Python the test fails: what was not tried is not known to work.
+//! OTLP interoperability: spans are decoded by the definitions that OpenTelemetry publishes for
+//! Python, fetched once by pip. Without Python the test fails: what was not tried is not known to
+//! work.
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::Path;

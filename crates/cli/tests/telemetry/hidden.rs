@@ -1,5 +1,5 @@
-//! §23, test 16 over HTTP: a secret and a sensitive field are seen by the backend and by nobody else,
-//! spans included.
+//! Redaction tests over HTTP (§23, test 16): only the backend sees a secret and a sensitive field,
+//! and no span does.
 
 use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use crate::collector::{Collector, Does, text};
 use crate::stage::command;
 use crate::wire::Server;
 
-/// The bank with spans, and with somebody who may answer over the wire.
+/// The bank with spans, and with an approver who may answer over the wire.
 fn telling_bank(backend: &Backend, collector: &Collector, content: bool) -> Folder {
     let folder = bank(backend);
     let mut settings =

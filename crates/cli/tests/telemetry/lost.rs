@@ -1,4 +1,4 @@
-//! Collectors that are gone, slow or unwilling.
+//! Collector outage tests: collectors that are gone, slow or unwilling.
 
 use std::time::{Duration, Instant};
 

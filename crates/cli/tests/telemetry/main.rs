@@ -1,5 +1,5 @@
-//! Spans of calls, as a collector gets them: real processes, real sockets, and a receiver that reads
-//! OTLP by the published definitions.
+//! Telemetry tests: spans of calls as a collector gets them, with real processes, real sockets, and
+//! a receiver that reads OTLP by the published definitions.
 
 #![cfg(target_os = "linux")]
 #![expect(

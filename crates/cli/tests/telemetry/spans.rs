@@ -1,4 +1,4 @@
-//! What a collector is told of calls.
+//! Span tests: the names, attributes and status of a call's spans.
 
 use haft_testkit::Folder;
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -240,7 +240,7 @@ fn command_exports_spans_when_enabled_and_continues_trace() {
     };
     let collector = Collector::new(Does::Takes);
     let done = called(&workspace(&collector, "commands = true"));
-    // A command ends when its spans are there, so nobody has to wait for them.
+    // A command ends once its spans are delivered, so the test need not wait.
     let spans = collector.spans();
     assert_eq!(text(&spans[0], "haft.invocation.id"), id(&done));
     assert_eq!(hex(&spans[0].trace_id), TRACE);

@@ -1,4 +1,4 @@
-//! A bank behind a login, whose tools take a card that nobody else may see.
+//! Bank fixture: tools behind a login that take a card number, which only the backend may see.
 
 use std::io::Write as _;
 use std::process::{Output, Stdio};
@@ -10,7 +10,7 @@ use crate::hook;
 use crate::program;
 use crate::stage::{command, finished, started};
 
-/// The settings of every bank: whoever is asked about a call leaves a mark.
+/// The settings of every bank: a hook that is asked about a call leaves a mark.
 fn settings() -> String {
     let deny = "[[rule]]\ntool = \"refund\"\nverdict = \"deny\"\nreason = \"no refunds\"\n";
     let allow = "[[rule]]\ntool = \"pay\"\nverdict = \"allow\"\n";

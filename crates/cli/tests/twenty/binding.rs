@@ -1,4 +1,4 @@
-//! §23, test 18: a key is bound to what was meant, by whom.
+//! Idempotency key binding (§23, test 18): a key is bound to its input and its caller.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn test_18_idempotency_binding_one_after_the_other() {
     all_fit(&folder);
 }
 
-/// Whether a process has opened the store; where nobody can tell, it is taken to have.
+/// Whether a process has opened the store; assumed where the system does not tell.
 fn has_store(child: &Child) -> bool {
     let files = Path::new("/proc").join(child.id().to_string()).join("fd");
     let Ok(open) = std::fs::read_dir(files) else { return true };

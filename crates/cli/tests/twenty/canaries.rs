@@ -1,4 +1,4 @@
-//! §23, test 16: a secret and a sensitive field are seen by the backend and by nobody else.
+//! Redaction tests (§23, test 16): only the backend sees a secret and a sensitive field.
 
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Words that nobody but the backend may see, and how to find them.
+//! Canary values that only the backend may see, and how to find them.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ pub(crate) const CARD: &str = "canary-card-4929118870";
 /// Both as base64 has them, without the last letters, which depend on what follows.
 const ENCODED: [&str; 2] = ["Y2FuYXJ5LWtleS01ZTFmOTBiN2", "Y2FuYXJ5LWNhcmQtNDkyOTExODg3"];
 
-/// The canary that bytes hold, as it is or in an alphabet that everybody reads.
+/// The canary that bytes hold, in plain text or in base64.
 pub(crate) fn canary_in(bytes: &[u8]) -> Option<String> {
     let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect();
     let plain = [KEY, CARD].map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What can be taken out of the store, and that all of it has the published form.
+//! Record export: every exported record has the published form.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;

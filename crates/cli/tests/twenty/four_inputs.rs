@@ -1,4 +1,4 @@
-//! §23, test 5.
+//! Input stages (§23, test 5): caller, hook and approver each change the input on record.
 
 use haft_model::Digest;
 use haft_testkit::{ALLOW, Backend, Folder, Keys, Served};
@@ -28,9 +28,9 @@ fn notes(backend: &Backend) -> Folder {
     program(folder, ".hooks/notes", HOOK)
 }
 
-/// A caller sends a path that begins nowhere, a hook writes it out and adds a field of its own, and
-/// whoever approves changes a third. All four inputs are there afterwards, the first as it was sent,
-/// each change with whoever made it; and nobody outside sees the hook's field or can send it.
+/// A caller sends a relative path, a hook expands it and adds a field of its own, and the approver
+/// changes a third. All four inputs are there afterwards, the first as it was sent, each change
+/// with its author; and no outside caller sees the hook's field or can send it.
 #[test]
 fn test_05_four_inputs() {
     let backend = Backend::new(Keys::Ignored);

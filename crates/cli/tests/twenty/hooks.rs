@@ -1,4 +1,4 @@
-//! Hooks that are programs of the workspace.
+//! Hook fixture: hooks that are programs of the workspace.
 
 use haft_testkit::Folder;
 
@@ -11,7 +11,7 @@ pub(crate) fn program(folder: Folder, path: &str, script: &str) -> Folder {
     folder
 }
 
-/// A hook of haft.toml that runs a program, with patience enough for a busy machine.
+/// A hook of haft.toml that runs a program, with a timeout that suits a busy machine.
 pub(crate) fn hook(event: &str, tool: &str, program: &str) -> String {
     format!(
         "[[hook]]\nevent = \"{event}\"\ntool = \"{tool}\"\nrun = [\"{program}\"]\ntimeout_ms = 20000\n"

@@ -1,4 +1,4 @@
-//! §23, test 12: whoever wants a call to stop is heard, and told what really became of it.
+//! Cancellation tests (§23, test 12): a cancellation request gets the true outcome of its call.
 
 use std::process::{Child, Command};
 
@@ -9,7 +9,7 @@ use crate::export::all_fit;
 use crate::stage::{command, done, finished, json as answer, started};
 use crate::{each, trace, until, word};
 
-/// How somebody says that a call is to stop.
+/// How a cancellation is requested.
 #[derive(Clone, Copy, Debug)]
 enum Wish {
     /// Ctrl-C where it was called.
@@ -18,7 +18,7 @@ enum Wish {
     Command,
 }
 
-/// A call under way at its backend.
+/// A call in flight at its backend.
 struct UnderWay {
     folder: Folder,
     backend: Backend,
@@ -73,13 +73,13 @@ struct Ended {
     id: String,
 }
 
-/// What is on record of the wish and of what became of it.
+/// The records of the cancellation request and of its outcome.
 fn wishes(folder: &Folder, id: &str) -> Vec<Value> {
     let told = trace(folder, id);
     each(&told["cancels"], "/fact").into_iter().filter(|fact| !fact.is_null()).collect()
 }
 
-/// (a) A tool that says it can be called off is, and its result says so.
+/// (a) A tool that supports cancellation is cancelled, and its result says so.
 #[test]
 fn test_12_a_interrupt_cancels_a_cancellable_tool() {
     for wish in [Wish::Signal, Wish::Command] {
@@ -97,8 +97,9 @@ fn test_12_a_interrupt_cancels_a_cancellable_tool() {
     }
 }
 
-/// (b) and (c) A tool that does not say, and one that says that it cannot be called off, finish; that
-/// the wish came, and that it could not be granted, is on record while they still run.
+/// (b) and (c) A tool that does not state its support, and one that states that it has none,
+/// finish; that the request came, and that it could not be granted, is on record while they still
+/// run.
 #[test]
 fn test_12_bc_interrupt_lets_uncancellable_tool_finish() {
     for haft in ["{}", "{ supports_cancel: false }"] {
@@ -151,8 +152,8 @@ fn test_12_b_interrupt_holds_the_next_turn() {
     all_fit(&folder);
 }
 
-/// (d) A backend that does not care is hung up on. What it did is not made up: nobody knows, and
-/// the call is listed among those that have to be settled.
+/// (d) A backend that ignores cancellation is disconnected. Its outcome is recorded as unknown, and
+/// the call is listed among those that have to be resolved.
 #[test]
 fn test_12_d_ignored_interrupt_leaves_the_effect_unknown() {
     for wish in [Wish::Signal, Wish::Command] {

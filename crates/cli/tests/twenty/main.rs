@@ -1,5 +1,6 @@
-//! Those of the twenty black-box tests that are about effects and secrets, seen only through the command line and over HTTP:
-//! real processes, a real store, and a backend over real sockets that counts what happens to it.
+//! Black-box tests (of the twenty) about effects and secrets, seen only through the command line
+//! and over HTTP: real processes, a real store, and a backend over real sockets that counts its
+//! effects.
 
 #![expect(
     clippy::indexing_slicing,
@@ -53,8 +54,8 @@ use haft_testkit::Folder;
 use hooks::{hook, program};
 use serde_json::Value;
 
-/// Looks again and again until there is what is waited for. Each look is a process of its own, so
-/// nobody spins.
+/// Polls until the awaited state is there. Each poll is a process of its own, so there is no busy
+/// loop.
 #[track_caller]
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let patience = Instant::now() + Duration::from_secs(60);

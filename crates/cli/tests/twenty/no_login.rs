@@ -1,5 +1,5 @@
-//! §23, test 4 (c): a call whose login is not there ends before anybody is asked and anything is
-//! touched.
+//! Missing login tests (§23, test 4 (c)): a call without its login ends before any hook, rule or
+//! approver is asked and anything is touched.
 
 use haft_testkit::{Backend, Folder, Keys};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::export::all_fit;
 use crate::stage::{json as answer, run};
 use crate::{trace, word};
 
-/// The call was blocked: nobody was asked, no hook was heard, nothing was sent.
+/// The call was blocked: no approval was requested, no hook ran, nothing was sent.
 #[track_caller]
 fn blocked(folder: &Folder, backend: &Backend, tool: &str) -> Value {
     let line = input(folder, "o-1", &json!("4111"));
@@ -30,7 +30,7 @@ fn blocked(folder: &Folder, backend: &Backend, tool: &str) -> Value {
     told
 }
 
-/// The kinds of events that tell of somebody who was asked, be it a hook, the rules or people.
+/// The kinds of events that tell of a hook, a rule or an approver that was asked.
 fn asking_events(folder: &Folder) -> Vec<String> {
     let said = String::from_utf8(run(folder, "events --json").stdout).unwrap();
     let events = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -63,7 +63,7 @@ fn test_04_c_missing_login_blocks_before_any_effect() {
     all_fit(&folder);
 }
 
-/// The same where nobody ever listed the secret that the driver names.
+/// The same where no inventory lists the secret that the driver names.
 #[test]
 fn test_04_c_unlisted_secret_blocks_before_any_effect() {
     let backend = Backend::new(Keys::Ignored);

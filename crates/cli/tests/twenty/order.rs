@@ -1,4 +1,5 @@
-//! §23, test 10.
+//! Concurrency tests (§23, test 10): the input decides what overlaps, the request decides the
+//! order.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 

@@ -1,4 +1,4 @@
-//! §23, test 19.
+//! Partial effect and compensation (§23, test 19).
 
 use std::process::{Command, Stdio};
 
@@ -13,7 +13,7 @@ use crate::{each, trace, word};
 /// needs.
 const BLOCKS: u64 = 64 * 1024;
 
-/// `fs.write`, with a way to undo it: somebody is told which items to take away.
+/// `fs.write` with a compensation: `list.remove` is told which items to remove.
 fn tool() -> String {
     let undo = "    interrupt: block\n    compensation:\n      tool: list.remove\n      \
         approval: always\n      input: { list: \"${input.path}\", items: \"${input.content}\" }\n";
@@ -53,7 +53,7 @@ fn limited(folder: &Folder, line: &str) -> (i32, Value) {
     (ended.status.code().unwrap(), envelope)
 }
 
-/// What nobody may change of a call that was undone.
+/// The parts of a compensated call that must not change.
 fn unchanged(folder: &Folder, id: &str) -> (Value, Value) {
     let export = exported(folder, id);
     let mut invocation = export.of("invocation")[0].clone();

@@ -1,4 +1,4 @@
-//! §23, test 11.
+//! Batch failure policy (§23, test 11): siblings of a failed call go on, or are cancelled.
 
 use haft_testkit::{Act, Backend, Folder, Keys, READ, Served, Then};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ fn results(backend: &Backend, on_failure: &str, slow: Act) -> (Folder, Value) {
     backend.will_at("/fail", Act::refuses(Then::status(404)).held());
     let line = format!("batch {} --json", folder.path().join("calls.json").display());
     let child = started(command(&folder, &line));
-    // It fails when both are under way, and not before.
+    // It fails when both are in flight, and not before.
     backend.wait_for(2);
     backend.let_go();
     let ended = finished(child, &line);
@@ -44,13 +44,13 @@ fn results(backend: &Backend, on_failure: &str, slow: Act) -> (Folder, Value) {
     (folder, lines.collect())
 }
 
-/// One of four calls fails, three times: the others go on, all are called off, or only those that
-/// need it. Each is answered each time, and whoever was called off for its sake is told so.
+/// One of four calls fails, three times: the others go on, all are cancelled, or only those that
+/// need it. Each is answered each time, and a call that was cancelled for its sake says so.
 #[test]
 fn test_11_sibling_failure() {
     let (done, failed, taken) = ("succeeded", "failed", "synthetic_error");
     let usual = Act::refuses(Then::Id);
-    // Where all are called off, one runs that would never end by itself.
+    // Where all are cancelled, one runs that would never end by itself.
     let endless = Act::refuses(Then::Hang);
     for (on_failure, slow, expected, sent) in [
         ("ignore", usual.clone(), [done, failed, done, done], 4),

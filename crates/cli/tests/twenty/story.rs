@@ -1,4 +1,5 @@
-//! §23, test 20 over HTTP: one contract, called by four ways, whose story is told from the log alone.
+//! Invocation history (§23, test 20 over HTTP): one contract, called in four ways, told from the
+//! log alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,12 +35,12 @@ const PROGRAM: &str = "---\nname: Notes at hand\nid: notes-cli\ndescription: Not
     implements:\n  - tool: notes.list-notes\n    version: ^1\n    \
     metadata: { cli: { argv: [\"list\", \"${input.about}\"] } }\n---\n";
 
-/// A tool that an older runtime described, with a field that nobody knows.
+/// A tool that an older runtime described, with an unknown field.
 const OLD_TOOL: &str = r#"{ "schema_version": "0.1.1", "tool_id": "old.look@1", "name": "look",
     "namespace": "old", "description": "Looks.", "lifecycle": "available", "tool_kind": "function",
     "input_contract": { "schema": { "type": "object" } }, "vendor_note": { "kept": [1, 2] } }"#;
 
-/// The lists that follow from the log.
+/// The projections of the log.
 const LISTS: [&str; 9] = [
     "runs",
     "questions",
@@ -105,7 +106,7 @@ fn called(server: &Server, backend: &Backend) -> Calls {
     assert_eq!(by_program["structured_content"], json!({ "items": ["oil"] }), "{by_program:#}");
     add("cli", &by_program);
 
-    // And every way to end badly that takes nobody's help.
+    // And every failure that needs no person.
     add("cli failed", &rest(tool, json!({ "about": "bad" }), Some("notes-cli")));
     backend.will(Act::refuses(Then::json(404, "{}")));
     add("not found", &rest(tool, json!({}), Some("notes")));
@@ -223,7 +224,7 @@ fn test_20_log_rebuilds_history_and_reads_foreign_records() {
     check_records(&calls, &before);
     all_fit(&folder);
 
-    // The derived state is gone, and the log brings it back.
+    // The projections are gone, and the log rebuilds them.
     let db = rusqlite::Connection::open(folder.path().join(".haft/haft.db")).unwrap();
     for list in LISTS {
         db.execute_batch(&format!("DELETE FROM {list}")).unwrap();

@@ -1,4 +1,4 @@
-//! §23, test 8: a yes is for one action, as it was shown, for a while.
+//! Approval binding (§23, test 8): an approval is for one action, as it was shown, for a while.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ fn asked_again(folder: &Folder, old: &Backend, new: &Backend, change: impl FnOnc
     trace(folder, &id)
 }
 
-/// (a) Somebody changes the call after it was asked about. A hook that tries to, when people are
-/// asked or when they have said yes, has no say in that, and the call does not run.
+/// (a) A hook changes the call after approval was requested. It has no say in that, neither when
+/// people are asked nor when they have approved, and the call does not run.
 #[test]
 fn test_08_a_hook_cannot_edit_input_under_approval() {
     for event in ["permission_request", "permission_decision"] {
@@ -72,7 +72,7 @@ fn test_08_a_hook_cannot_edit_input_under_approval() {
         let folder = program(folder, ".hooks/late", script);
         let (_, first) = answer(&folder, &format!("{CALL} --no-wait --json"));
         let id = word(&first["invocation_id"]);
-        // Whoever waits for people has not been heard out yet.
+        // At `permission_decision` the call is still pending: that hook runs after the approval.
         let ended = match first["status"] == "pending" {
             true => answer(&folder, &format!("approve {id} --json")).1,
             false => first,
@@ -163,7 +163,7 @@ fn test_08_c_unanswered_approval_expires_and_sends_nothing() {
     let (id, question) = (asked.invocation_id.to_string(), asked.approval_id.unwrap());
     let (exit, late) = answer(&folder, &format!("approve {question} --json"));
     assert_eq!((exit, &late["error"]["error_code"]), (3, &json!("approval.expired")), "{late:#}");
-    // Whoever makes a call next clears away what nobody answered.
+    // The next call expires questions that no approver answered.
     done(&folder, "call time.now");
     let told = trace(&folder, &id);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! §23, test 17: two kinds of running out of time.
+//! Timeout tests (§23, test 17): before and after the request was sent.
 
 use std::io::Read as _;
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ fn sent(backend: &Backend) -> usize {
     backend.heard().iter().filter(|heard| heard.path == "/pay").count()
 }
 
-/// (a) Nobody opens: each attempt is refused before anything is sent, and there is another.
+/// (a) The connection is refused: each attempt fails before anything is sent, and is retried.
 #[test]
 fn test_17_a_refused_connection_is_retried() {
     let backend = Backend::closed(Keys::Ignored);
@@ -34,11 +34,10 @@ fn test_17_a_refused_connection_is_retried() {
     all_fit(&folder);
 }
 
-/// (a) Nobody opens until time is over: it is known that nothing was sent.
+/// (a) The connection never opens before the timeout: it is known that nothing was sent.
 #[test]
 fn test_17_a_timeout_before_submit_sends_nothing() {
-    // Whoever comes first is turned away before the two have agreed on a cipher; the next is left
-    // standing there.
+    // The first client is turned away before the TLS handshake; the next is left waiting in it.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
     let door = thread::spawn(move || {
@@ -77,7 +76,8 @@ fn test_17_a_timeout_before_submit_sends_nothing() {
     all_fit(&folder);
 }
 
-/// (b) It was done and never answered: one look, and what the backend tells is the result.
+/// (b) It was committed and never answered: one status query, and the backend's answer is the
+/// result.
 #[test]
 fn test_17_b_timeout_after_commit_resolves_by_lookup() {
     let backend = Backend::new(Keys::Ignored);
@@ -98,7 +98,8 @@ fn test_17_b_timeout_after_commit_resolves_by_lookup() {
     all_fit(&folder);
 }
 
-/// (c) It was not done, and the backend keeps to keys: after one look it is sent again under the same one.
+/// (c) It was not committed, and the backend deduplicates by key: after one status query it is
+/// retried under the same key.
 #[test]
 fn test_17_c_absent_effect_retries_under_same_key() {
     let backend = Backend::new(Keys::Enforced);
@@ -116,8 +117,8 @@ fn test_17_c_absent_effect_retries_under_same_key() {
     all_fit(&folder);
 }
 
-/// (d) Nobody can be asked: one payment, nobody knows, and nothing is sent again, not even by
-/// whoever calls once more.
+/// (d) No status query is possible: one payment, an unknown outcome, and no retry, not even for a
+/// repeat of the call.
 #[test]
 fn test_17_d_unknown_commit_is_never_sent_again() {
     let backend = Backend::new(Keys::Ignored);

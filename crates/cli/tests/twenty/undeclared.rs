@@ -1,5 +1,5 @@
-//! §23, test 6 (a): a driver that does more than its contract says is stopped, by real walls and a
-//! real gate, and what it wanted is on record.
+//! Sandbox enforcement (§23, test 6 (a)): a driver that does more than its contract says is stopped
+//! by the real sandbox and its egress proxy, and the attempt is on record.
 
 use std::path::Path;
 
@@ -93,7 +93,7 @@ fn test_06_a_write_outside_mutates_is_refused() {
     assert!(!outside.exists());
 }
 
-/// Asks for a page, by the gate and past it.
+/// Requests a page, through the egress proxy and past it.
 fn dialing(host: &str) -> String {
     let port = host.rsplit(':').next().unwrap_or_default();
     format!(
@@ -106,7 +106,8 @@ fn dialing(host: &str) -> String {
     )
 }
 
-/// A program reaches the host that both sides list, and nobody else: neither by the gate nor past it.
+/// A program reaches the host that both sides list, and no other: neither through the egress proxy
+/// nor past it.
 #[test]
 fn test_06_a_contract_integrity_hosts_outside_of_egress() {
     let (listed, other) = (Backend::new(Keys::Ignored), Backend::new(Keys::Ignored));

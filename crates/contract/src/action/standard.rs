@@ -1,4 +1,4 @@
-//! The ten standard actions of AIP-39, known without a file.
+//! Standard actions: the ten actions of AIP-39, known without a file.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An Agent Tool interface: how a tool behaves, laid over what its contract says.
+//! Agent Tool interface: an overlay of behaviour on a tool's contract; it only tightens.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::source::{Node, Value};
 use crate::tool::open_schema;
 use crate::{Report, Source, ToolManifest, range, rules};
 
-/// Where a contract's metadata keeps the interface that was applied to it.
+/// The metadata key under which a contract keeps the applied interface.
 const KEPT_INTERFACE: &str = "agent-tool-interface";
 
-/// What an interface says of its tool.
+/// An interface: the behaviour that it states of its tool.
 #[derive(Clone, Debug)]
 pub struct Interface {
     /// The file it came from.
@@ -32,11 +32,12 @@ pub struct Interface {
     pub aliases: Vec<String>,
     /// Words to find the tool by.
     pub search_hint: Option<String>,
-    /// What a model may fill in.
+    /// JSON Schema of the input that a model may fill in.
     pub inputs: Option<Json>,
-    /// What comes out.
+    /// JSON Schema of the output.
     pub outputs: Option<Json>,
-    /// Where the tool stands: disabled, waiting for setup, or deferred; available when nothing is said.
+    /// The lifecycle state: disabled, waiting for setup, or deferred; available when nothing is
+    /// said.
     pub lifecycle: Lifecycle,
     /// The safety facts.
     pub facts: StatedFacts,
@@ -46,7 +47,7 @@ pub struct Interface {
     pub asks: bool,
     /// The secrets it uses.
     pub secrets: BTreeSet<String>,
-    /// The longest a call may take.
+    /// Timeout of a call in milliseconds.
     pub timeout_ms: Option<u64>,
     /// `cancel` or `block`.
     pub interrupt: Option<String>,
@@ -159,7 +160,7 @@ fn extras(interface: &Interface, tool: &mut ToolManifest) {
     extras.max_inline_chars = limits.into_iter().flatten().min();
 }
 
-/// A declaration has no field for a deadline, so the default it was given is nobody's word.
+/// Whether the timeout is the default: a declaration has no field for one, so no author stated it.
 fn names_no_deadline(tool: &ToolManifest) -> bool {
     tool.metadata.get(KEPT).is_some() && tool.metadata.get(KEPT_INTERFACE).is_none()
 }
@@ -208,7 +209,7 @@ fn stricter(own: &FactRule, other: &FactRule, cautious: bool) -> FactRule {
 /// The facts of an interface that another one may follow.
 const FACTS: [&str; 4] = ["is_read_only", "is_destructive", "is_open_world", "is_concurrency_safe"];
 
-/// A fact as written; one that nobody can settle has its cautious value.
+/// A fact as written; a fact that cannot be evaluated takes its cautious value.
 fn settled(node: &Node, key: &str, cautious: bool, report: &mut Report) -> FactRule {
     let rule = fact(node, key);
     let understood = match &rule {

@@ -1,4 +1,4 @@
-//! Declarations and interfaces in, contracts and diagnostics out.
+//! Agent Tool reader tests: declarations and interfaces in, contracts and diagnostics out.
 
 use haft_model::{Approval, FactRule, Lifecycle, LifecycleDates, Requires, ToolKey};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! ARuntime contracts in, contracts and diagnostics out.
+//! ARuntime reader tests: ARuntime contracts in, contracts and diagnostics out.
 
 use std::collections::BTreeSet;
 

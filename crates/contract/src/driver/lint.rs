@@ -1,4 +1,4 @@
-//! What no table of fields can say of a driver on its own; what it says of contracts is judged when it is bound.
+//! Driver lint: rules across the fields of one driver; binding checks its claims about contracts.
 
 mod builtin;
 mod cli;
@@ -110,7 +110,7 @@ fn expiry(node: &Node, report: &mut Report) {
     }
 }
 
-/// What an install method needs.
+/// Checks the fields that an install method needs.
 pub(crate) fn install(node: &Node, report: &mut Report) {
     for entry in node.get("install").map(Node::items).unwrap_or_default() {
         let Some(method) = entry.get("method") else { continue };

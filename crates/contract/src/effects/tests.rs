@@ -1,4 +1,4 @@
-//! Which words make which effects.
+//! Effect derivation tests: which fields make which effects.
 
 use crate::{Contract, ParsedManifest, Report, Source};
 

@@ -1,4 +1,4 @@
-//! What the tests of the JSON formats share: one text in, the contract or the diagnostics out.
+//! Test support for the JSON formats: one text in, the contract or the diagnostics out.
 
 use serde_json::Value as Json;
 

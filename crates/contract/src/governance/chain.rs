@@ -1,4 +1,4 @@
-//! Follows `extends` from a file to its root.
+//! Governance chain: follows `extends` from a file to its root.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What no table of fields can say of one GOVERNANCE.md.
+//! Governance lint: rules across the fields of one GOVERNANCE.md.
 
 use std::collections::BTreeSet;
 

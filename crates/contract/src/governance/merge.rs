@@ -1,4 +1,4 @@
-//! What a chain of governance files says together.
+//! Governance merge: combines a chain of governance files, nearest file first.
 
 use haft_model::Governance;
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! File maps, inside a driver and inside any document.
+//! File map tests: inside a driver and inside any document.
 
 use crate::source::{Syntax, parse};
 use crate::trial::check;

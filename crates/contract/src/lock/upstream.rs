@@ -1,4 +1,4 @@
-//! What people accepted of the tools of somebody else's server.
+//! Upstream pins: the accepted digests of the tools of MCP servers.
 
 use std::collections::btree_map::Entry as Slot;
 use std::fmt::Write as _;
@@ -9,30 +9,30 @@ use super::{Lock, quote};
 use crate::read::text;
 use crate::source::Node;
 
-/// One tool of a server: as it was accepted, and as it is now.
+/// One tool of an upstream server: its accepted and its current digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// The digest that was accepted.
+    /// The accepted digest.
     pub digest: Digest,
-    /// The digest that was seen since, where it is another.
+    /// The digest seen since, where it differs.
     pub seen: Option<Digest>,
 }
 
-/// What the lock says of a tool that was seen.
+/// How a listed tool compares with the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpstreamStanding {
-    /// It is what was accepted.
+    /// Its digest is the accepted one.
     Known,
-    /// Nobody had seen it, so it is accepted now.
+    /// Trust on first use: the lock has no record of it and accepts it now.
     New,
-    /// It is another than the one that was accepted.
+    /// Its digest differs from the accepted one.
     Changed,
     /// The lock is damaged, and what was accepted may be lost.
     Lost,
 }
 
 impl Lock {
-    /// Takes note of a tool, `driver/tool`, as it was seen.
+    /// Records a sighting of a tool, `driver/tool`, and compares it with the lock.
     pub fn sight(&mut self, id: &str, digest: &Digest) -> UpstreamStanding {
         if self.damaged {
             return UpstreamStanding::Lost;

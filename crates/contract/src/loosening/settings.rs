@@ -1,4 +1,4 @@
-//! In which ways settings are looser than others.
+//! Loosening of settings: lists the ways in which `haft.toml` asks less or lets more.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::settings::{
     Unsent,
 };
 
-/// What the settings are called.
+/// The name of the settings file.
 pub(super) const FILE: &str = "haft.toml";
 
 /// Every way in which the settings ask less or let more.
@@ -72,7 +72,7 @@ fn narrower(before: &BTreeSet<String>, after: &BTreeSet<String>) -> bool {
     before.is_empty() || (!after.is_empty() && after.is_subset(before))
 }
 
-/// What may only stay as it is, and what may only become less.
+/// Settings that must stay the same, and settings that may only decrease.
 fn kept(then: &Settings, now: &Settings) -> Vec<String> {
     differing(&[
         ("`[store]` is another than before", then.store != now.store),
@@ -88,7 +88,7 @@ fn kept(then: &Settings, now: &Settings) -> Vec<String> {
     ])
 }
 
-/// What of a surface decides which tools there are; when schemas are sent does not.
+/// The parts of a surface that decide which tools it has; deferred loading is not one of them.
 fn shown(surface: &SurfaceSettings) -> impl PartialEq + '_ {
     let SurfaceSettings { scope, tools, only_reads, nobody_there, without_kinds, .. } = surface;
     (scope, tools, only_reads, nobody_there, without_kinds)
@@ -99,8 +99,8 @@ fn tells_more(then: &Telemetry, now: &Telemetry) -> bool {
     elsewhere || (now.content && !then.content) || (now.commands && !then.commands)
 }
 
-/// Actors that are new, of another tenant, or in other roles. Taking the roles away by which people
-/// answer and rule is tighter, and so is forgetting an actor, who is then one that nobody knows.
+/// Actors that are new, of another tenant, or in other roles. Revoking the roles by which people
+/// answer and rule is tighter, and so is removing an actor, who is unknown from then on.
 fn actors(then: &Settings, now: &Settings) -> Vec<String> {
     let mut ways = Vec::new();
     let find =

@@ -1,4 +1,4 @@
-//! What no table of fields can say of grants, limits and requirements.
+//! Policy lint: rules across the grants, limits and requirements of one policy.
 
 use std::net::IpAddr;
 

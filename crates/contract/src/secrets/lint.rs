@@ -1,4 +1,4 @@
-//! What no table of fields can say of an inventory of secrets.
+//! Secrets lint: rules across the entries of an inventory; no entry may hold a value.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ fn access(entry: &Node, report: &mut Report) {
     }
 }
 
-/// Whether an entry gives nobody the use of its secret. What could not be read has been refused.
+/// Whether an entry grants its secret to no one. Grants that could not be read were refused.
 fn is_closed(entry: &Node) -> bool {
     let Some(access) = entry.get("access") else { return true };
     let uses = ["reveal", "bind"].map(|key| access.get(key));

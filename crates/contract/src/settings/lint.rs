@@ -1,4 +1,4 @@
-//! What no table of fields can say of the settings: rules across fields and entries.
+//! Settings lint: rules across the fields and entries of `haft.toml`.
 
 use std::collections::BTreeSet;
 
@@ -120,7 +120,7 @@ fn once(item: &Node, seen: &mut BTreeSet<String>, report: &mut Report) {
     }
 }
 
-/// What a rule looks at in a call, beside who calls.
+/// The properties of a call that a rule matches, beside its caller.
 const CALL_PATTERNS: [&str; 6] = ["tool", "action", "class", "path", "url", "command"];
 
 fn rule(item: &Node, report: &mut Report) {

@@ -1,4 +1,4 @@
-//! Holds a tree against a shape and reports every difference.
+//! Shape check: validates a tree against a shape and reports every difference.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The tables of every document Haft reads.
+//! Document tables: the shapes of every document that Haft reads.
 
 pub mod action;
 pub mod agent_tool;

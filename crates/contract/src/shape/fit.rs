@@ -1,4 +1,4 @@
-//! What is left of a tree when everything that breaks its shape is taken out and defaults are put in.
+//! Shape fit: drops everything from a tree that breaks its shape and fills in defaults.
 
 use serde_json::Number;
 
@@ -8,7 +8,8 @@ use crate::source::{MapEntry, Node, Span, Value};
 
 /// The fields of a map that fit its shape, with the shape's defaults for the others.
 ///
-/// A map in a list is kept whole or not at all: half a rule would say something nobody wrote.
+/// A map in a list is kept whole or not at all: half a rule would state something its author did
+/// not write.
 pub fn fitting(node: &Node, shape: &Shape) -> Node {
     let entries = shape.fields.iter().filter_map(|field| {
         let written = node.entry(field.name);

@@ -1,4 +1,4 @@
-//! Forms: the texts that fields take, each with its pattern or its reader, and what to say about it.
+//! Text formats: the texts that fields take, each with its pattern or parser and its message.
 
 pub mod settings;
 
@@ -7,20 +7,20 @@ use haft_notation::{NotationFault, Path, Pattern, Template, ecma_fault, range};
 
 /// A kind of text.
 pub struct TextFormat {
-    /// What it is, for messages: "a tool id".
+    /// The name of the format in messages: "a tool id".
     pub what: &'static str,
     /// The pattern it fits.
     pub pattern: Option<Pattern>,
     /// Fewest and most characters.
     pub length: (usize, usize),
-    /// What a pattern cannot say.
+    /// A check beyond the pattern.
     pub also: fn(&str) -> Option<NotationFault>,
     /// How to write one.
     pub help: &'static str,
 }
 
 impl TextFormat {
-    /// What is wrong with a text, if anything.
+    /// The fault of a text, if it has one.
     pub fn fault(&self, text: &str) -> Option<NotationFault> {
         let length = text.chars().count();
         let (least, most) = self.length;

@@ -1,4 +1,4 @@
-//! What a field takes in kind: to tell choices apart and to name them.
+//! Value kinds: which kind of value a field takes, to tell choices apart and to name them.
 
 use crate::shape::{Need, Shape, Takes};
 use crate::source::{Node, Value};

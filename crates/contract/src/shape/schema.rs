@@ -1,4 +1,4 @@
-//! A shape as a JSON Schema, with descriptions, for editors.
+//! JSON Schema export: a shape as a schema with descriptions, for editors.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Fields that no table lists.
+//! Unknown fields: reports fields that no table lists.
 
 use crate::diagnostic::{Report, Rule, suggestion};
 use crate::shape::check::breach;

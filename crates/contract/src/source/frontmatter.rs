@@ -1,4 +1,4 @@
-//! Finds the YAML between the first two `---` lines of a Markdown file.
+//! Frontmatter: finds the YAML between the first two `---` lines of a Markdown file.
 
 use crate::source::{Source, Span};
 use crate::{Report, rules};

@@ -1,4 +1,4 @@
-//! JSON, which is YAML too, so that one reader finds the places; the rest of YAML is refused.
+//! JSON reader: parses JSON as YAML for its positions and refuses the rest of YAML.
 
 use serde::de::IgnoredAny;
 

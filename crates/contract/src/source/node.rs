@@ -1,4 +1,4 @@
-//! A tree of values that remembers where each was written.
+//! Syntax tree: values that carry their positions in the text.
 
 use serde_json::{Map, Number};
 
@@ -7,16 +7,16 @@ use crate::source::Span;
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// The value itself.
     pub value: Value,
-    /// Where it stands.
+    /// The bytes of the value in its source.
     pub span: Span,
 }
 
-/// What a node holds.
+/// The value of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// `null`, or an empty value.
     Null,
     /// Yes or no.
     Flag(bool),
@@ -33,9 +33,9 @@ pub enum Value {
 /// One name and its value in a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapEntry {
-    /// The name.
+    /// The key as written.
     pub key: Box<str>,
-    /// Where the name stands.
+    /// The bytes of the name in its source.
     pub key_span: Span,
     /// The value.
     pub value: Node,
@@ -73,7 +73,7 @@ impl Node {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// Where the value at the end of a path stands, or the last one on the way.
+    /// The span of the value at the end of a path, or of the last one on the way.
     pub fn place(&self, path: &[&str]) -> Span {
         let found = path.iter().try_fold(self, |node, key| node.get(key).ok_or(node));
         found.unwrap_or_else(|nearest| nearest).span.clone()
@@ -164,7 +164,7 @@ impl Node {
         self.items().iter().filter_map(Node::text)
     }
 
-    /// What kind of value this is, in a person's words.
+    /// The kind of value, in words for messages.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Null => "nothing",

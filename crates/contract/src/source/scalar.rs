@@ -1,4 +1,4 @@
-//! YAML's core schema: null, booleans and numbers; everything else is text.
+//! Scalars of YAML's core schema: null, booleans and numbers; everything else is text.
 
 use serde_json::Number;
 

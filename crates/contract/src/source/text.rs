@@ -1,4 +1,4 @@
-//! The text of one file, and how byte offsets become lines and columns.
+//! Source file: the text of one manifest, with byte offsets mapped to lines and columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ pub type Span = Range<usize>;
 /// The largest manifest that is read; a contract of this size is a mistake or an attack.
 pub const LARGEST: u64 = 1 << 20;
 
-/// One file: where it lies in the workspace, and what it says.
+/// One file: its path in the workspace and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     file: Arc<str>,
@@ -24,8 +24,8 @@ impl Source {
         Source { file: file.into(), text: text.into() }
     }
 
-    /// A source from bytes off a disk, refused when they are no text we would show anybody or more
-    /// than `largest`.
+    /// Builds a source from bytes off a disk; refuses bytes that are not clean text and files
+    /// larger than `largest`.
     pub fn from_bytes(file: &str, bytes: Vec<u8>, largest: u64) -> (Source, Report) {
         let refused = |rule, message: String, help: &str| {
             let source = Source::new(file, "");
@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// What stands for a file that is too large to be read.
+    /// The placeholder for a file that is too large to be read.
     pub fn too_large(file: &str, size: u64, largest: u64) -> (Source, Report) {
         let source = Source::new(file, "");
         let mut report = Report::new(&source);
@@ -71,12 +71,12 @@ impl Source {
         (source, report)
     }
 
-    /// Where the file lies, from the workspace's root.
+    /// The file's path from the workspace's root.
     pub fn file(&self) -> &Arc<str> {
         &self.file
     }
 
-    /// What it says.
+    /// The text of the file.
     pub fn text(&self) -> &str {
         &self.text
     }

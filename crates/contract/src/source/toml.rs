@@ -1,4 +1,4 @@
-//! TOML: the settings and the lock file, as the same tree that YAML becomes.
+//! TOML reader: parses the settings and the lock file into the tree that YAML becomes.
 
 use serde_json::Number;
 use toml_edit::{Document, Item, Table, Value as Toml};

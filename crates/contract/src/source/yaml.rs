@@ -1,4 +1,4 @@
-//! YAML 1.2 and JSON: parser events in, a tree with positions out, within a budget.
+//! YAML 1.2 and JSON parser: builds a tree with positions from parser events, within a budget.
 //!
 //! The scanner is a library's. The tree is ours because a manifest's reader needs what no loader
 //! gives: the place of every key and value, going on after a duplicate key, aliases paid for before
@@ -11,8 +11,8 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 use crate::source::{MapEntry, Node, Source, Span, Value, scalar};
 use crate::{Report, rules};
 
-/// What a document may cost: the values it has once its aliases are expanded, and how deep maps and
-/// lists nest.
+/// The resource limits of a document: the number of values once its aliases are expanded, and the
+/// nesting depth of maps and lists.
 #[derive(Clone, Copy)]
 struct Budget {
     nodes: usize,

@@ -1,4 +1,4 @@
-//! What no table of fields can say of a contract: rules across its fields.
+//! Tool lint: rules across the fields of one contract.
 
 use haft_model::{ApprovalClass, EffectClass, FactRule, Lifecycle, Risk, Tri};
 use haft_notation::{Condition, Schema, Template};

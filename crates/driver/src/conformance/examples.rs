@@ -1,4 +1,4 @@
-//! The examples of a contract, as a driver carries them out.
+//! Contract examples: runs each example on a driver and compares the output.
 
 use haft_model::{Digest, Plan};
 use haft_policy::Permit;
@@ -8,20 +8,20 @@ use super::round::{Round, SubmitReply, carry_out};
 use super::{Breach, ConformanceCase, PATIENCE};
 use crate::Driver;
 
-/// A call that a contract shows.
+/// An example of a contract.
 #[derive(Clone, Copy)]
 pub struct Sample<'a> {
-    /// What it shows.
+    /// Name of the example.
     pub name: &'a str,
-    /// The call.
+    /// Plan of the call.
     pub plan: &'a Plan,
-    /// The permit for it.
+    /// Permit for the plan.
     pub permit: &'a Permit,
-    /// What has to come out, if the contract says.
+    /// Expected output; `None` accepts any.
     pub output: Option<&'a Value>,
 }
 
-/// Carries examples out, each once, and lists those of which something else came than they show.
+/// Runs each example once and lists those with another output.
 pub async fn examples(driver: &dyn Driver, samples: &[Sample<'_>]) -> Vec<Breach> {
     let alone = Round { answer: SubmitReply::Recorded, cancel: None, deadline: PATIENCE };
     let mut breaches = Vec::new();
@@ -41,8 +41,8 @@ pub async fn examples(driver: &dyn Driver, samples: &[Sample<'_>]) -> Vec<Breach
     breaches
 }
 
-/// How what came out differs from what an example shows; not at all where it shows nothing. Spelling
-/// does not matter: neither the order of fields nor 1 against 1.0.
+/// Difference between the expected and the actual output; `None` if equal or nothing is expected.
+/// It compares canonical values: neither the order of fields nor 1 against 1.0 matters.
 pub fn differs(shown: Option<&Value>, given: &Value) -> Option<String> {
     let shown = shown.filter(|shown| Digest::of(shown) != Digest::of(given))?;
     Some(format!("expected {shown}, got {given}"))

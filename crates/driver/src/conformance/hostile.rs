@@ -1,4 +1,5 @@
-//! Backends that do not behave, and what a driver owes to whoever runs it all the same.
+//! Hostile backends: checks that a driver fails safely when its backend lies, hangs, floods or
+//! disconnects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,30 +11,30 @@ use super::round::{Round, RoundReport, SubmitReply, carry_out};
 use super::{Breach, ConformanceCase, SOON, judge, too_large};
 use crate::{BoxFuture, Driver, Failure, OpenedSecret, Output, SecretRequest, Vault, Withheld};
 
-/// How long a hostile case may take where it does not say.
+/// Default deadline of a hostile case.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// How long is waited between two looks at what is left.
+/// Polling interval for leftovers.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How a backend behaves.
+/// Behaviour of a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ill {
-    /// As it should.
+    /// Correct.
     Well,
-    /// It says one thing and does another: a length that is none, an end that never comes.
+    /// Contradicts itself: a wrong length, an end that never comes.
     Lies,
-    /// It never answers.
+    /// Never answers.
     Hangs,
-    /// It answers without end.
+    /// Answers without end.
     Floods,
-    /// It is gone before its answer is whole.
+    /// Disconnects before its answer is complete.
     ClosesEarly,
-    /// It answers in a language that nobody agreed on.
+    /// Answers in a format that was not agreed.
     WrongType,
 }
 
-/// A case whose backend may not behave. Everything beside the case is a builder's method.
+/// A case with a hostile backend; builder methods set the rest.
 #[derive(Clone, Copy)]
 pub struct Hostile<'a> {
     case: ConformanceCase<'a>,
@@ -46,7 +47,7 @@ pub struct Hostile<'a> {
 }
 
 impl<'a> Hostile<'a> {
-    /// A case and how its backend behaves.
+    /// A case, with the behaviour of its backend.
     pub fn new(case: ConformanceCase<'a>, ill: Ill) -> Hostile<'a> {
         Hostile {
             case,
@@ -59,27 +60,29 @@ impl<'a> Hostile<'a> {
         }
     }
 
-    /// Secrets that can be opened, by the names that the driver has for them.
+    /// Secrets that the driver can open, by name and value.
     pub fn with_secrets(self, secrets: &'a [(&'a str, &'a str)]) -> Hostile<'a> {
         Hostile { secrets, ..self }
     }
 
-    /// The backend repeats what it is sent, secrets and all; taking those out is not the driver's part.
+    /// The backend echoes its request with the secrets; redaction is the runtime's task, so that is
+    /// no breach.
     pub fn whose_backend_echoes(self) -> Hostile<'a> {
         Hostile { echoes: true, ..self }
     }
 
-    /// What holds of every value that comes out.
+    /// Predicate that every output has to fulfil.
     pub fn promising(self, promised: &'a (dyn Fn(&Value) -> bool + Sync)) -> Hostile<'a> {
         Hostile { promised: Some(promised), ..self }
     }
 
-    /// Counts what must not grow: processes, open files, files in a folder. See [`super::left`].
+    /// Counts leftovers that must not grow: processes, open files, files in a folder. See
+    /// [`super::left`].
     pub fn leaving_nothing_of(self, left: &'a (dyn Fn() -> usize + Sync)) -> Hostile<'a> {
         Hostile { left: Some(left), ..self }
     }
 
-    /// How much time it has.
+    /// Deadline of the case.
     pub fn within(self, patience: Duration) -> Hostile<'a> {
         Hostile { patience, ..self }
     }
@@ -91,7 +94,7 @@ impl<'a> Hostile<'a> {
     }
 }
 
-/// The secrets of a case.
+/// Vault with the secrets of a case.
 struct CaseSecrets(Vec<(String, String)>);
 
 impl Vault for CaseSecrets {
@@ -112,13 +115,13 @@ impl Vault for CaseSecrets {
     }
 }
 
-/// Holds a driver to what it owes when its backend does not behave, and lists what it did not keep.
+/// Checks a driver's obligations with hostile backends and lists the breaches.
 ///
-/// - It ends in time, does not panic, and fails with a code that says what happened.
-/// - Nothing that it says or gives back holds a secret, unless the backend repeated it.
-/// - Everything that the backend knows the call by says where it is from.
-/// - What comes out is no larger than the case allows and is what was promised.
-/// - Nothing is left behind.
+/// - The driver ends in time, does not panic, and fails with a code that fits.
+/// - No message and no result contains a secret, unless the backend echoed it.
+/// - Every native id names its source.
+/// - The output is no larger than the case allows and fulfils its predicate.
+/// - No process, file or descriptor is left behind.
 pub async fn hardened(driver: &dyn Driver, cases: &[Hostile<'_>]) -> Vec<Breach> {
     let mut breaches = Vec::new();
     for hostile in cases {
@@ -152,7 +155,7 @@ impl Ill {
         }
     }
 
-    /// The codes that say what happened, beside those of the backend's own words.
+    /// Error codes that fit the behaviour.
     fn codes(self) -> &'static [Code] {
         match self {
             Ill::Well => &[],
@@ -178,8 +181,8 @@ impl Ill {
         }
     }
 
-    /// Whether something may come out all the same: what was cut is still something, and who lies may
-    /// do so where it does not matter.
+    /// Returns true if an output is acceptable: truncated output is output, and a lie may be
+    /// harmless.
     fn may_come_out(self) -> bool {
         match self {
             Ill::Well | Ill::Lies | Ill::Floods => true,
@@ -188,7 +191,7 @@ impl Ill {
     }
 }
 
-/// Whether what came out, or why nothing did, fits to what the backend did.
+/// Reports an output or an error code that does not fit the behaviour.
 fn outcome(hostile: &Hostile<'_>, seen: &RoundReport) -> Option<String> {
     match seen.result.as_ref()? {
         Ok(output) => came_out(hostile, output),
@@ -212,7 +215,7 @@ fn came_out(hostile: &Hostile<'_>, output: &Output) -> Option<String> {
     }
 }
 
-/// What the backend knows the call by, without saying where it is from.
+/// Reports a native id without a `source`.
 fn nameless(seen: &RoundReport) -> Option<String> {
     let native = match seen.result.as_ref()? {
         Ok(output) => &output.native,

@@ -1,15 +1,14 @@
-//! Ways of counting what a driver must not leave behind. Where the system does not tell, they count
-//! nothing.
+//! Leak counters for conformance tests. They return 0 where the system has no `/proc`.
 
 use std::fs;
 use std::path::Path;
 
-/// How many files, sockets and pipes this process has open.
+/// Number of open file descriptors of this process.
 pub fn open_files() -> usize {
     fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }
 
-/// How many processes this one has started, directly or not, that are still there.
+/// Number of living descendants of this process.
 pub fn processes() -> usize {
     let parents: Vec<(u32, u32)> = fs::read_dir("/proc")
         .into_iter()
@@ -28,14 +27,14 @@ pub fn processes() -> usize {
     ours.len() - 1
 }
 
-/// The parent of a process. Its name may hold anything, and ends at the last bracket.
+/// Parent of a process. The process name may hold any character and ends at the last bracket.
 fn parent_of(id: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let (_, rest) = stat.rsplit_once(") ")?;
     rest.split(' ').nth(1)?.parse().ok()
 }
 
-/// How many files and folders lie below a folder.
+/// Number of files and folders below a folder.
 pub fn files_below(folder: &Path) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let below =

@@ -1,4 +1,5 @@
-//! One way of carrying a case out, and what was seen of it.
+//! One round of a conformance case: runs the driver, answers its messages and reports what
+//! happened.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,47 +15,47 @@ use crate::{
     Vault,
 };
 
-/// How a case is carried out.
+/// Conditions of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
-    /// What a submission is answered with.
+    /// Reply to a submission.
     pub(super) answer: SubmitReply,
-    /// After how long it is called off.
+    /// Time until cancellation; `None` for no cancellation.
     pub(super) cancel: Option<Duration>,
-    /// How much time it has.
+    /// Time until the deadline.
     pub(super) deadline: Duration,
 }
 
-/// What a submission is answered with.
+/// Reply to a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SubmitReply {
     Recorded,
     Refused,
-    /// With a clearance that passes so many checks and has expired then, as in a process that stood
-    /// still in between.
+    /// A clearance that passes this many checks and then expires, as in a process that was
+    /// suspended.
     Expires(usize),
 }
 
-/// What was seen of a round.
+/// What a round observed.
 #[derive(Debug, Default)]
 pub(super) struct RoundReport {
-    /// What came out; nothing if it did not end in time.
+    /// Result; `None` if the driver did not end in time.
     pub(super) result: Option<Result<Output, Failure>>,
-    /// Whether it panicked instead.
+    /// The driver panicked.
     pub(super) panicked: bool,
-    /// What it said while it ran, as texts.
+    /// Messages that the driver sent, as text.
     pub(super) said: Vec<String>,
-    /// How often it submitted.
+    /// Number of submissions.
     pub(super) submissions: usize,
-    /// Whether the effect could be seen before the submission was answered.
+    /// The effect happened before the submission was answered.
     pub(super) before_submission: bool,
-    /// How often the clearance was checked, where it expires.
+    /// Number of clearance checks, with an expiring clearance.
     pub(super) checks: Arc<AtomicUsize>,
-    /// How often the effect happened in this round, where that can be seen.
+    /// Number of effects in this round, where they can be observed.
     pub(super) effects: usize,
 }
 
-/// Carries a case out once.
+/// Runs a case once.
 pub(super) async fn carry_out(
     driver: &dyn Driver,
     case: &ConformanceCase<'_>,
@@ -85,7 +86,7 @@ pub(super) async fn carry_out(
 }
 
 impl Round {
-    /// Answers what a driver says, and calls it off when the round has it so, until it ends.
+    /// Answers the driver's messages and cancels it when the round says so, until it ends.
     async fn attend(
         self,
         mut run: BoxFuture<'_, Result<Output, Failure>>,
@@ -130,7 +131,7 @@ impl Round {
             DriverMessage::Wanted { reply, .. } => drop(reply.send(Ok(()))),
             DriverMessage::Progress(progress) => seen.said.push(format!("{progress:?}")),
             DriverMessage::Partial(content) => seen.said.push(format!("{content:?}")),
-            // A question is dropped, which is how nobody answers.
+            // Dropping a request means that it gets no answer.
             DriverMessage::Hide(_)
             | DriverMessage::CancelHeard
             | DriverMessage::Ask { .. }
@@ -140,7 +141,7 @@ impl Round {
     }
 }
 
-/// What comes of a run, or nothing where it panics.
+/// Result of the run; `None` if it panics.
 async fn careful(
     run: &mut BoxFuture<'_, Result<Output, Failure>>,
 ) -> Option<Result<Output, Failure>> {
@@ -174,7 +175,7 @@ impl SubmitReply {
 }
 
 impl RoundReport {
-    /// Whether a check of the clearance failed.
+    /// Returns true if a clearance check failed.
     pub(super) fn was_withheld(&self, answer: SubmitReply) -> bool {
         match answer {
             SubmitReply::Expires(passes) => self.checks.load(Ordering::SeqCst) > passes,

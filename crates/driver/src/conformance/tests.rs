@@ -1,4 +1,4 @@
-//! The suite finds each breach in drivers that were made to commit it.
+//! Tests of the conformance suite: each faulty driver yields its breach.
 
 mod hostile;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Attempt, BoxFuture};
 
-/// What a made-up driver does.
+/// Behaviour of a test driver.
 #[derive(Clone, Copy)]
 enum Habit {
     Good,
@@ -140,7 +140,7 @@ fn permit(plan: &Plan) -> Permit {
     Permit::of_decision(&decision, plan, &id, Timestamp::UNIX_EPOCH).unwrap()
 }
 
-/// A runtime in which time that nobody waits for passes at once.
+/// An async runtime with paused time, which advances when all tasks are idle.
 fn runtime() -> tokio::runtime::Runtime {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_time().start_paused(true).build().unwrap()

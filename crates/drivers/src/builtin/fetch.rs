@@ -1,4 +1,4 @@
-//! `http.fetch`: what lies at a public address.
+//! `http.fetch`: reads a public URL, with every redirect checked like the first URL.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::web::{
     SendStage, Sending, SubmissionPoint,
 };
 
-/// The address that an input asks for, as far as its letters can be judged.
+/// The URL of an input, checked by its text alone; addresses are checked on connect.
 pub(super) fn asked(input: &Value, guard: &AddressGuard) -> Result<CheckedUrl, Stop> {
     guard.check_url(text(input, "url")?).map_err(|forbidden| refused(&forbidden))
 }
@@ -26,7 +26,7 @@ fn refused(forbidden: &Forbidden) -> Stop {
         Forbidden::Nowhere(_) => Code::DependencyUnavailable,
         Forbidden::Malformed(_) | Forbidden::Scheme(_) | Forbidden::Credentials => Code::InputValue,
     };
-    // The caller chose the address, so that it says nothing of the tool.
+    // The caller chose the address, so the failure does not count against the tool.
     Stop::new(code, forbidden.to_string()).at("/url").blaming(Blame::Request)
 }
 
@@ -54,8 +54,8 @@ pub(super) async fn run(
     }
 }
 
-/// What is known of the effect. A contract that says there is none to have is taken at its word
-/// once something was sent.
+/// The effect state after a failure. Once the request is sent, a read-only contract counts as
+/// having no effect.
 fn effect(stage: SendStage, plan: &Plan) -> EffectState {
     let reads = plan.effects.facts.read_only == Tri::Yes;
     match stage {
@@ -76,8 +76,8 @@ fn late(stage: SendStage) -> Stop {
     }
 }
 
-/// Asks, and asks again where the answer points elsewhere. Every address is checked like the first, and
-/// held against the rules.
+/// Sends the request and follows redirects. The guard and the policy check every URL like the
+/// first.
 async fn fetch(
     way: ConnectRoute<'_>,
     mut url: CheckedUrl,
@@ -88,7 +88,7 @@ async fn fetch(
         let answer = way.send(&Outgoing::get(url.clone())).await;
         let answer = answer.map_err(|fault| {
             let stop = unanswered(fault, &url);
-            // The host that was asked answered; where it points to has another circuit.
+            // The first host answered; the redirect target has its own circuit breaker.
             if redirects > 0 { stop.blaming(Blame::Request) } else { stop }
         })?;
         let Some(next) = answer.elsewhere() else { return given(&url, answer).await };
@@ -122,10 +122,10 @@ fn unanswered(fault: RequestFailure, url: &CheckedUrl) -> Stop {
     running(code, message).at("/url")
 }
 
-/// The answer as a value, its body up to the bound.
+/// The response as a value, with its body truncated at the size limit.
 async fn given(url: &CheckedUrl, mut answer: HttpResponse<'_>) -> Result<Value, Stop> {
     let status = answer.status().as_u16();
-    // What says nothing is only bytes.
+    // A response without a media type counts as bytes.
     let media_type = answer.media_type();
     let media_type = media_type.unwrap_or_else(|| "application/octet-stream".to_owned());
     let body = answer.body(MOST_BYTES).await.map_err(|_| broken(url))?;

@@ -1,4 +1,4 @@
-//! What lies in an open folder, in order, without what belongs to Haft itself.
+//! Directory listing: the sorted entries of an open folder, without Haft's own state folder.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
@@ -6,17 +6,17 @@ use rustix::io::Errno;
 
 use super::place::is_house;
 
-/// How many names of one folder are looked at.
+/// Most directory entries that are read from one folder.
 const MOST_NAMES: usize = 100_000;
 
-/// One name in a folder.
+/// One directory entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DirectoryItem {
     pub(super) name: String,
     pub(super) kind: FileKind,
 }
 
-/// What a name stands for; links are not followed.
+/// The file type of a directory entry; symlinks are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
     File,
@@ -25,11 +25,11 @@ pub(super) enum FileKind {
     Other,
 }
 
-/// The items of a folder.
+/// The entries of a folder.
 #[derive(Debug, Default)]
 pub(super) struct Items {
     pub(super) sorted: Vec<DirectoryItem>,
-    /// Whether there are more than are looked at.
+    /// Whether the folder holds more entries than were read.
     pub(super) more: bool,
 }
 
@@ -53,10 +53,10 @@ impl FileKind {
     }
 }
 
-/// Reads a folder. Names that are no text are left out: no path could name them.
+/// Reads a folder. It leaves out names that are not UTF-8, because no path can name them.
 pub(super) fn items(folder: &OwnedFd) -> Result<Items, Errno> {
     let mut items = Items::default();
-    // The descriptor may be one that can only be walked through.
+    // The descriptor may be `O_PATH`, which cannot be read.
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
     for entry in Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)? {
         let entry = entry?;
@@ -78,7 +78,7 @@ pub(super) fn items(folder: &OwnedFd) -> Result<Items, Errno> {
     Ok(items)
 }
 
-/// How large a file of a folder is, if it is still there.
+/// The size of a file in bytes; `None` if it no longer exists.
 pub(super) fn size(folder: &OwnedFd, name: &str) -> Option<u64> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     u64::try_from(stat.st_size).ok()

@@ -1,4 +1,4 @@
-//! `fs.list`: what lies in a folder of the workspace.
+//! `fs.list`: lists a folder of the workspace.
 
 use haft_driver::{Attempt, Failure, Output, TargetGuard};
 use haft_model::Stop;
@@ -14,10 +14,10 @@ use super::root::{House, Root, Spot};
 use super::{blocking, number, unread, while_running};
 use crate::watch::Watch;
 
-/// How many entries an answer holds.
+/// Most entries in one result.
 const MOST: usize = 1000;
 
-/// What a call asks for.
+/// The validated input of a call.
 pub(super) struct ListInput {
     place: WorkspacePath,
     depth: u64,
@@ -29,16 +29,16 @@ impl ListInput {
     }
 }
 
-/// The list so far.
+/// The listing so far.
 struct Listing<'a> {
     house: House,
     watch: &'a Watch,
     guard: &'a TargetGuard,
-    /// The names that lead to the folder, as rules know it.
+    /// The path of the listed folder, as the policy sees it.
     root: String,
     entries: Vec<Value>,
     more: bool,
-    /// How many entries the rules hold back.
+    /// How many entries the policy withholds.
     withheld: u64,
 }
 
@@ -74,7 +74,8 @@ fn list(root: &Root, asked: &ListInput, watch: &Watch, guard: &TargetGuard) -> R
 }
 
 impl Listing<'_> {
-    /// Adds what lies in a folder. The outer error ends the call, the inner one is about the folder.
+    /// Adds the entries of a folder. The outer error ends the call, the inner one concerns the
+    /// folder.
     fn add(
         &mut self,
         folder: &OwnedFd,
@@ -110,8 +111,8 @@ impl Listing<'_> {
         Ok(Ok(()))
     }
 
-    /// Adds what lies in a folder of a folder. What cannot be read there is not shown; that there is
-    /// more, is.
+    /// Adds the entries of a subfolder. An unreadable subfolder only marks the listing as
+    /// incomplete.
     fn below(&mut self, folder: &OwnedFd, name: &str, path: &str, depth: u64) -> Result<(), Stop> {
         let added = match self.house.enter(folder, name) {
             Ok(below) => self.add(&below, &format!("{path}/"), depth)?,

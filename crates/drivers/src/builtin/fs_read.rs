@@ -1,4 +1,4 @@
-//! `fs.read`: a file of the workspace, or a part of it.
+//! `fs.read`: reads a file of the workspace, or a byte range of it.
 
 use std::fs::File;
 use std::io;
@@ -17,10 +17,11 @@ use super::{blocking, number, unread, while_running};
 const USUAL: u64 = 1024 * 1024;
 const MOST: u64 = 10 * 1024 * 1024;
 
-/// What is read without handing it to another thread, which would take longer than reading it.
+/// Largest read in bytes that stays on this thread: handing it to another takes longer than the
+/// read.
 const QUICK: u64 = 64 * 1024;
 
-/// What a call asks for.
+/// The validated input of a call.
 pub(super) struct ReadInput {
     place: WorkspacePath,
     offset: u64,
@@ -61,7 +62,7 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
     })))
 }
 
-/// The bytes from an offset on; fewer where the file ends earlier than it did.
+/// Reads bytes from an offset; fewer if the file was truncated meanwhile.
 fn part(file: &File, offset: u64, wanted: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(wanted).unwrap_or_default()];
     let mut filled = 0;

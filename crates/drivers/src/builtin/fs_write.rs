@@ -1,4 +1,4 @@
-//! `fs.write`: a file of the workspace, made, replaced or added to.
+//! `fs.write`: creates, replaces or appends to a file of the workspace.
 
 mod put;
 mod scene;
@@ -19,21 +19,21 @@ use super::shown::unwrapped;
 use super::{blocking, text, unsent, while_running, wrong};
 use crate::watch::Watch;
 
-/// What a call asks for.
+/// The validated input of a call.
 pub(super) struct WriteInput {
     place: WorkspacePath,
     bytes: Vec<u8>,
     how: How,
 }
 
-/// What becomes of a file that exists.
+/// What a write does with a file that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// It gets other contents, all at once.
+    /// Replaces its contents atomically.
     Replace,
-    /// It stands in the way.
+    /// Refuses the write.
     Create,
-    /// It gets longer.
+    /// Appends to it.
     Append,
 }
 
@@ -61,8 +61,8 @@ impl WriteInput {
         Ok(WriteInput { place, bytes, how })
     }
 
-    /// Refuses a place that the settings of the workspace give to Haft's state, before people are
-    /// asked; where links lead is looked at when the file is written.
+    /// Refuses a path that the settings assign to Haft's state, before an approver is asked.
+    /// Symlinks are resolved when the file is written.
     pub(super) fn refuse_state(&self, root: &Root) -> Result<(), Stop> {
         if root.is_state(&self.place) { Err(governs(&self.place)) } else { Ok(()) }
     }
@@ -77,16 +77,16 @@ fn choice<'a>(input: &'a Value, name: &str, otherwise: &'static str) -> Result<&
     if input.get(name).is_none() { Ok(otherwise) } else { text(input, name) }
 }
 
-/// Everything that a write needs and that changes nothing.
+/// A write that is fully prepared and has changed nothing.
 struct PreparedWrite {
     asked: WriteInput,
     /// Where the file is or will be.
     at: DirectoryEntry,
-    /// The folders to make on the way there.
+    /// The missing parent folders to create.
     between: Vec<String>,
     /// The file that exists, open for writing.
     existing: Option<File>,
-    /// The same folder as in `at`, in a form that can be told to settle on the disk.
+    /// The folder of `at`, opened so that it can be synced to disk.
     settling: OwnedFd,
 }
 
@@ -125,13 +125,14 @@ fn prepare(root: &Root, asked: WriteInput, guard: &TargetGuard) -> Result<Prepar
     Ok(PreparedWrite { asked, at, between, existing, settling })
 }
 
-/// Adding to a file adds to it under all its names, and one of them may be a rule. What is replaced
-/// gets a file of its own, and the other names keep theirs.
+/// Refuses to append to a file with several hard links, because one of its names may be a rule. A
+/// replaced file gets its own inode, and the other names keep theirs.
 fn refuse_other_names(file: &File) -> Result<(), PathRefusal> {
     if rustix::fs::fstat(file)?.st_nlink > 1 { Err(PathRefusal::HardLinked) } else { Ok(()) }
 }
 
-/// Opens a file that exists, also to replace it: one that may not be written is not replaced either.
+/// Opens a file that exists, also before a replacement: a file that may not be written is not
+/// replaced.
 fn open_existing(folder: impl AsFd, name: &str) -> Result<File, PathRefusal> {
     let flags = OFlags::WRONLY
         | OFlags::APPEND
@@ -140,7 +141,7 @@ fn open_existing(folder: impl AsFd, name: &str) -> Result<File, PathRefusal> {
         | OFlags::NOCTTY
         | OFlags::CLOEXEC;
     let opened = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
-        // A pipe that nobody reads, or a socket.
+        // A pipe without a reader, or a socket.
         Err(Errno::NXIO) => return Err(PathRefusal::IsOther),
         opened => opened?,
     };

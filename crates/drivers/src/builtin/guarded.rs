@@ -1,4 +1,4 @@
-//! The workspace's files as rules know them: by where they are once all links are followed.
+//! Path policy check: the guard checks the path of a file after every symlink is resolved.
 
 use std::fs::File;
 
@@ -12,7 +12,7 @@ use super::refusal::PathRefusal;
 use super::root::{Root, Spot, open_entry};
 
 impl Root {
-    /// Where a place leads now, for those who judge.
+    /// The resolved path of a place, for the policy.
     pub(crate) fn target(&self, place: &WorkspacePath) -> PathTarget {
         match self.find(place) {
             Ok(spot) => PathTarget::Resolved(spot.trail().join("/")),
@@ -20,7 +20,7 @@ impl Root {
         }
     }
 
-    /// Finds out where a place is, and holds that against the rules: what is used is what was judged.
+    /// Resolves a place and checks it against the guard, so that the checked file is the used file.
     pub(super) fn find_guarded(
         &self,
         place: &WorkspacePath,
@@ -33,7 +33,7 @@ impl Root {
         Ok(spot)
     }
 
-    /// Opens a file to read it: the very one that the rules were held against.
+    /// Opens for reading the very file that the guard checked.
     pub(crate) fn open_guarded(
         &self,
         place: &WorkspacePath,
@@ -51,12 +51,12 @@ impl Root {
     }
 }
 
-/// What the names of a folder begin with, for those of what lies in it.
+/// The prefix for paths below a folder.
 pub(super) fn below(trail: &[String]) -> String {
     trail.iter().map(|name| format!("{name}/")).collect()
 }
 
-/// Says in an answer how much the rules hold back, where they do.
+/// Adds to a result how many entries the policy withholds, if any.
 pub(super) fn count_withheld(answer: &mut Value, withheld: u64) {
     if let Some(fields) = answer.as_object_mut().filter(|_| withheld > 0) {
         fields.insert("withheld".to_owned(), withheld.into());

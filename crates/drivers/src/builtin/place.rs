@@ -1,4 +1,4 @@
-//! A place in the workspace as a caller writes it: checked by its letters alone.
+//! Workspace path: a path as the caller writes it, normalized and checked by its text alone.
 
 use haft_model::governing::{self, Base, Governing};
 use haft_model::{Code, Stop};
@@ -6,22 +6,22 @@ use serde_json::Value;
 
 use super::{text, wrong};
 
-/// A path from the workspace's root that does not leave it.
+/// A path from the workspace root that does not leave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkspacePath {
-    /// As the caller wrote it; messages repeat this and nothing else.
+    /// The path as the caller wrote it; messages repeat this and nothing else.
     pub(super) written: String,
-    /// The names on the way, `.` and `..` worked out.
+    /// The path components, with `.` and `..` resolved.
     pub(crate) names: Vec<String>,
 }
 
 impl WorkspacePath {
-    /// The place that an input's `path` names.
+    /// Parses the `path` of an input.
     pub(super) fn of(input: &Value) -> Result<WorkspacePath, Stop> {
         WorkspacePath::at(text(input, "path")?)
     }
 
-    /// The place that a path names.
+    /// Parses a path.
     pub(crate) fn at(written: &str) -> Result<WorkspacePath, Stop> {
         if written.is_empty() {
             return Err(wrong("path", "is empty; `.` is the workspace"));
@@ -50,13 +50,13 @@ impl WorkspacePath {
         Ok(WorkspacePath { written: written.to_owned(), names })
     }
 
-    /// Whether it can only be a folder, because it ends as one.
+    /// Whether the path can only be a folder: it ends in `/`, `.` or `..`.
     pub(super) fn is_folder(&self) -> bool {
         let last = self.written.rsplit('/').next();
         self.names.is_empty() || matches!(last, Some("" | "." | ".."))
     }
 
-    /// The place below it, as a caller would write it.
+    /// A path below this one, as a caller would write it.
     pub(super) fn below(&self, rest: &str) -> String {
         match self.names.join("/") {
             names if names.is_empty() => rest.to_owned(),
@@ -66,12 +66,12 @@ impl WorkspacePath {
     }
 }
 
-/// Whether a file of this name belongs to Haft itself, at any depth and in any case.
+/// Whether a name is Haft's state folder, at any depth and in any case.
 pub(super) fn is_house(name: &str) -> bool {
     governing::is_state_folder(name)
 }
 
-/// What names, or folders on the way along them, are governed by.
+/// The rule that governs a path or one of its parent folders.
 pub(super) fn rule_of(names: &[String]) -> Option<&'static Governing> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut ways = (1..=names.len()).filter_map(|end| names.get(..end));

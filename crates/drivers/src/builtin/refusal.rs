@@ -1,4 +1,4 @@
-//! What the system says about a file, in our words. No message holds a path of the machine.
+//! Path refusal: maps a file error to a refusal, whose message never holds a path of the machine.
 
 use haft_model::{Code, Stop};
 use rustix::io::Errno;
@@ -7,16 +7,16 @@ use serde_json::json;
 use super::place::WorkspacePath;
 use super::running;
 
-/// Why a place could not be used.
+/// Why a path cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PathRefusal {
-    /// A link on the way leads out of the workspace.
+    /// A symlink on the way leads out of the workspace.
     Outside,
-    /// It is the folder of Haft itself.
+    /// It is Haft's state folder.
     House,
-    /// It is something that the workspace is governed by.
+    /// It is a file that governs the workspace.
     Rules,
-    /// It has other names, and adding to it would change what they stand for.
+    /// It has several hard links, and an append would change the others too.
     HardLinked,
     /// It is a folder, and a file is needed.
     IsFolder,
@@ -24,7 +24,7 @@ pub(crate) enum PathRefusal {
     IsFile,
     /// It is neither a file nor a folder.
     IsOther,
-    /// The system says no.
+    /// The system call failed.
     System(Errno),
 }
 
@@ -45,7 +45,7 @@ impl From<std::io::Error> for PathRefusal {
 }
 
 impl PathRefusal {
-    /// The refusal as an answer about a place.
+    /// The refusal as a `Stop` about a path.
     pub(crate) fn about(self, place: &WorkspacePath) -> Stop {
         let path = &place.written;
         let (code, why) = match self {

@@ -1,7 +1,7 @@
-//! The workspace's folder, and the only way to what lies in it.
+//! Workspace root: opens every file beneath one directory descriptor.
 //!
-//! Everything is opened from a descriptor of the folder, one name at a time or by a kernel that
-//! promises to stay beneath it. A link that somebody puts in place meanwhile leads nowhere.
+//! The walk goes one name at a time, or through `openat2` with `RESOLVE_BENEATH`. A symlink that
+//! another process puts in place meanwhile leads nowhere.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -15,66 +15,66 @@ use rustix::io::Errno;
 use super::place::{WorkspacePath, is_house};
 use super::refusal::PathRefusal;
 
-/// How many links a path may go through.
+/// Most symlinks that a path may pass through.
 const MOST_LINKS: usize = 40;
 
-/// A folder that is only walked through. Where the system can, it need not even be readable.
+/// Flags for a folder that is only walked through. `O_PATH` needs no read permission.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
-/// A file that is read. A pipe or a device must not keep us waiting, nor become our terminal.
+/// Flags for a file that is read. A pipe or a device must not block, nor become our terminal.
 const READ: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// The folder of a workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     path: PathBuf,
-    /// The environment of the person whose files these are.
+    /// Reads the environment of the user who owns these files.
     variable: fn(&str) -> Option<String>,
-    /// Files that hooks and drivers execute, written from the root.
+    /// Files that hooks and drivers execute, relative to the root.
     programs: Vec<PathBuf>,
-    /// What Haft keeps in it for itself, such as a store that lies elsewhere than usual.
+    /// Haft's own paths in the workspace, such as a store outside of its usual folder.
     own: Vec<PathBuf>,
 }
 
-/// The folder of Haft itself, known by more than its name: a link or a file system may give it others.
+/// Haft's state folder, known by its inode: a symlink or a file system may give it other names.
 #[derive(Clone, Debug)]
 pub(super) struct House(Option<Stat>);
 
-/// Where a path leads, all links followed.
+/// Where a path leads after every symlink is resolved.
 #[derive(Debug)]
 pub(super) enum Spot {
-    /// To a folder.
+    /// A folder.
     Folder(OpenFolder),
-    /// To something in a folder that is neither a folder nor a link.
+    /// An entry that is neither a folder nor a symlink.
     Entry(DirectoryEntry),
-    /// To nothing, with the folders that do not exist either.
+    /// An entry that does not exist, with the parent folders that do not exist either.
     Missing(DirectoryEntry, Vec<String>),
 }
 
 /// A folder that is held open.
 #[derive(Debug)]
 pub(super) struct OpenFolder {
-    /// The folder.
+    /// Descriptor of the folder.
     pub(super) folder: OwnedFd,
-    /// The names that lead there from the root.
+    /// The path components from the root.
     pub(super) trail: Vec<String>,
 }
 
-/// A name in a folder that is held open.
+/// An entry of a folder that is held open.
 #[derive(Debug)]
 pub(super) struct DirectoryEntry {
-    /// The folder.
+    /// Descriptor of the parent folder.
     pub(super) folder: OwnedFd,
-    /// The name in it.
+    /// The name in that folder.
     pub(super) name: String,
-    /// The names that lead there from the root, its own included.
+    /// The path components from the root, including its own.
     pub(super) trail: Vec<String>,
 }
 
-/// What one name in a folder turned out to be.
+/// The type of one path component.
 enum Step {
     Folder(OwnedFd),
     Link(String),
@@ -87,24 +87,24 @@ impl Root {
         Root { path, variable: |_| None, programs: Vec::new(), own: Vec::new() }
     }
 
-    /// The same where some files are executed, and some are Haft's own.
+    /// Protects files that are executed and files of Haft's own.
     pub(crate) fn protecting(self, programs: Vec<PathBuf>, own: Vec<PathBuf>) -> Root {
         Root { programs, own, ..self }
     }
 
-    /// The same where a person's home is known, of which start-up files and keys govern too.
+    /// Adds the user's home, whose start-up files and keys govern too.
     pub(crate) fn at_home(self, variable: fn(&str) -> Option<String>) -> Root {
         Root { variable, ..self }
     }
 
-    /// Whether Haft keeps its state in a place, by the letters of its path.
+    /// Whether a path belongs to Haft's state, by its text alone.
     pub(super) fn is_state(&self, place: &WorkspacePath) -> bool {
         let path = place.names.iter().fold(self.path.clone(), |path, name| path.join(name));
         self.own.iter().any(|state| path.starts_with(self.path.join(state)))
     }
 
-    /// Refuses a place that governs: by where it is once every link was followed, because a link of
-    /// the rules leads there, or because another name of the file may be a rule.
+    /// Refuses a path that governs: by its resolved path, by a symlink of the rules that leads
+    /// there, or by a hard link that may be a rule.
     pub(super) fn refuse_governing(&self, entry: &DirectoryEntry) -> Result<(), PathRefusal> {
         let base = std::fs::canonicalize(&self.path)?;
         let programs = self.programs.iter().map(|path| base.join(path)).collect();
@@ -118,7 +118,7 @@ impl Root {
         if governs { Err(PathRefusal::Rules) } else { Ok(()) }
     }
 
-    /// Opens a file to read it, and says how large it is.
+    /// Opens a file for reading, and returns its size in bytes.
     pub(crate) fn open_file(&self, place: &WorkspacePath) -> Result<(File, u64), PathRefusal> {
         let base = self.open()?;
         if let Some(opened) = beneath(&base, place) {
@@ -131,12 +131,12 @@ impl Root {
         }
     }
 
-    /// Finds out where a place is.
+    /// Resolves a path.
     pub(super) fn find(&self, place: &WorkspacePath) -> Result<Spot, PathRefusal> {
         walk(self.open()?, place)
     }
 
-    /// The folder of Haft itself, if there is one.
+    /// Haft's state folder, if it exists.
     pub(super) fn house(&self) -> Result<House, PathRefusal> {
         Ok(House::of(&self.open()?))
     }
@@ -147,7 +147,7 @@ impl Root {
 }
 
 impl Spot {
-    /// The names that lead there from the root.
+    /// The path components from the root.
     pub(super) fn trail(&self) -> &[String] {
         match self {
             Spot::Folder(folder) => &folder.trail,
@@ -161,7 +161,7 @@ impl House {
         House(rustix::fs::statat(base, HOUSE, AtFlags::empty()).ok())
     }
 
-    /// Opens a folder of a folder, unless it is a link or the folder of Haft itself.
+    /// Opens a subfolder, unless it is a symlink or Haft's state folder.
     pub(super) fn enter(&self, folder: impl AsFd, name: &str) -> Result<OwnedFd, PathRefusal> {
         let entered = open_folder(folder, name)?;
         self.refuse(&entered)?;
@@ -178,12 +178,12 @@ impl House {
     }
 }
 
-/// Opens a file of a folder to read it, unless it is a link.
+/// Opens a file of a folder for reading, unless it is a symlink.
 pub(super) fn open_entry(folder: impl AsFd, name: &str) -> Result<(File, u64), PathRefusal> {
     regular(rustix::fs::openat(folder, name, READ | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
-/// Opens a folder of a folder, unless it is a link.
+/// Opens a subfolder, unless it is a symlink.
 fn open_folder(folder: impl AsFd, name: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(folder, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
 }
@@ -199,13 +199,13 @@ fn regular(opened: OwnedFd) -> Result<(File, u64), PathRefusal> {
     }
 }
 
-/// Opens a file in one step, if the kernel can and no link is on the way: then the names as written
-/// are the names it has, and nothing else needs to be compared. Nothing if that cannot be told.
+/// Opens a file with one `openat2`, which allows no symlink: then its components are its real path,
+/// and nothing else needs comparing. `None` if that cannot be decided.
 #[cfg(target_os = "linux")]
 fn beneath(base: &OwnedFd, place: &WorkspacePath) -> Option<Result<OwnedFd, PathRefusal>> {
     use rustix::fs::ResolveFlags;
 
-    // Some file systems take names with other letters for the same, so those are walked.
+    // Some file systems fold non-ASCII names, so those are walked.
     let told = place.names.iter().all(|name| name.is_ascii() && !is_house(name));
     if place.names.is_empty() || !told || house_is_link(base) {
         return None;
@@ -229,8 +229,8 @@ fn house_is_link(base: &OwnedFd) -> bool {
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }
 
-/// Walks name by name, holding every folder open, so that `..` in a link goes back to where we came
-/// from and never above the root, whatever is moved meanwhile.
+/// Walks component by component and holds every folder open, so that `..` in a symlink goes back to
+/// the folder it came from and never above the root, whatever moves meanwhile.
 fn walk(base: OwnedFd, place: &WorkspacePath) -> Result<Spot, PathRefusal> {
     let house = House::of(&base);
     let mut ahead: Vec<String> = place.names.iter().rev().cloned().collect();
@@ -282,7 +282,7 @@ fn step(here: &OwnedFd, name: &str) -> Result<Step, PathRefusal> {
     }
 }
 
-/// Puts the names of a link's target before those that are still ahead.
+/// Puts the components of a symlink's target before those still ahead.
 fn follow(target: &str, ahead: &mut Vec<String>) -> Result<(), PathRefusal> {
     if target.starts_with('/') {
         return Err(PathRefusal::Outside);
@@ -298,7 +298,7 @@ fn entry(base: OwnedFd, mut trail: Vec<(String, OwnedFd)>, name: String) -> Dire
     DirectoryEntry { folder: trail.pop().map_or(base, |(_, folder)| folder), name, trail: names }
 }
 
-/// Something that does not exist, below folders that may not exist either.
+/// A path that does not exist, below folders that may not exist either.
 fn missing(at: DirectoryEntry, mut ahead: Vec<String>) -> Result<Spot, PathRefusal> {
     ahead.reverse();
     if ahead.iter().any(|name| name == "..") {
@@ -323,7 +323,7 @@ mod tests {
 
     use super::*;
 
-    /// What a race would need: something that was no link when it was looked at.
+    /// Simulates the race: the entry was no symlink when it was checked.
     #[test]
     fn entry_that_became_symlink_after_check_is_not_opened() {
         let folder = Folder::new().file("out/secret", "x").file("w/in", "x");
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(open_entry(&base, "in").unwrap().1, 1);
     }
 
-    /// Kernels and sandboxes without `openat2` go the other way, which has to come to the same.
+    /// Kernels and sandboxes without `openat2` take the walk, which must give the same result.
     #[test]
     fn path_walk_gives_same_result_as_openat2() {
         let folder = Folder::new().file("a/b", "x");

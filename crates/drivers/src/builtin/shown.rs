@@ -1,4 +1,4 @@
-//! Bytes as an answer shows them: text where they are text, base64 where they are not.
+//! Byte encoding of results: UTF-8 text where possible, else base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,18 +8,19 @@ use base64::engine::general_purpose::STANDARD;
 pub(super) struct EncodedBytes {
     pub(super) content: String,
     pub(super) encoding: &'static str,
-    /// How many of the bytes are in it.
+    /// How many of the bytes it holds.
     pub(super) bytes: usize,
 }
 
-/// Whether bytes are all there are, or end where somebody cut them.
+/// Whether the bytes are complete or truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByteEnd {
     Whole,
     Cut,
 }
 
-/// Shows bytes. A character that was cut in two is left for the next part, unless it is all there is.
+/// Encodes bytes. A character that is cut in two is left for the next part, unless it is all there
+/// is.
 pub(super) fn show(mut bytes: Vec<u8>, end: ByteEnd) -> EncodedBytes {
     if let Err(fault) = std::str::from_utf8(&bytes) {
         let cut_in_two = end == ByteEnd::Cut && fault.error_len().is_none();
@@ -37,7 +38,7 @@ pub(super) fn show(mut bytes: Vec<u8>, end: ByteEnd) -> EncodedBytes {
     }
 }
 
-/// The bytes that base64 stands for.
+/// Decodes base64.
 pub(super) fn unwrapped(base64: &str) -> Option<Vec<u8>> {
     STANDARD.decode(base64).ok()
 }

@@ -1,4 +1,4 @@
-//! `text.search`: the lines of the workspace's text files that fit a pattern.
+//! `text.search`: finds the lines of the workspace's text files that match a pattern.
 
 use haft_driver::{Attempt, Failure, Link, Output, TargetGuard};
 use haft_model::{Code, Progress, Stop};
@@ -18,16 +18,16 @@ use crate::watch::Watch;
 
 mod lines;
 
-/// How many matches an answer holds.
+/// Most matches in one result.
 const MOST: usize = 500;
 
-/// How deep folders are searched; each level holds a descriptor.
+/// Deepest folder level that is searched; each level holds a descriptor.
 const DEEPEST: usize = 64;
 
-/// After how many files or bytes progress is reported.
+/// Files and bytes between two progress reports.
 const STEP: (u64, u64) = (200, 16 * 1024 * 1024);
 
-/// What a call asks for.
+/// The validated input of a call.
 pub(super) struct SearchInput {
     place: WorkspacePath,
     source: String,
@@ -51,7 +51,7 @@ struct SearchTotals {
     bytes: u64,
 }
 
-/// A search under way.
+/// A search in progress.
 struct Search {
     asked: SearchInput,
     house: House,
@@ -59,13 +59,13 @@ struct Search {
     told: watch::Sender<SearchTotals>,
     tally: SearchTotals,
     matches: Vec<Value>,
-    /// Whether a match was found that the answer has no room for.
+    /// Whether a match was found that exceeds the result limit.
     full: bool,
     more: bool,
     guard: TargetGuard,
-    /// The names that lead to the folder that is searched, as rules know it.
+    /// The path of the searched folder, as the policy sees it.
     root: String,
-    /// How many files and folders the rules hold back.
+    /// How many files and folders the policy withholds.
     withheld: u64,
 }
 
@@ -96,7 +96,7 @@ pub(super) async fn run(root: &Root, attempt: &Attempt<'_>) -> Result<Output, Fa
     found.map(Output::read).map_err(unread)
 }
 
-/// Passes the tally on whenever it has grown, until the search is over.
+/// Reports progress whenever the totals grow, until the search ends.
 async fn pass_on(mut heard: watch::Receiver<SearchTotals>, link: &Link) {
     while heard.changed().await.is_ok() {
         let SearchTotals { files, bytes } = *heard.borrow_and_update();
@@ -137,8 +137,8 @@ impl Search {
         Ok(searched)
     }
 
-    /// Searches a folder and what is below; what cannot be read there is passed over. The outer error
-    /// ends the call, the inner one is about the folder.
+    /// Searches a folder and its subfolders, and skips what cannot be read. The outer error ends
+    /// the call, the inner one concerns the folder.
     fn folder(
         &mut self,
         folder: &OwnedFd,

@@ -1,5 +1,5 @@
-//! From the end of a program to what came out of the call: its value, or its error and what became
-//! of the effect.
+//! Exit mapping: turns the exit of a program into the result of the call, or into its error and
+//! effect state.
 
 use std::path::Path;
 
@@ -18,10 +18,10 @@ use crate::exact;
 use crate::failure::{OUT_OF_MEMORY, complaint, running};
 use crate::login::ran_out;
 
-/// How much of what a program complained about is kept with its error.
+/// Most bytes of stderr that an error carries.
 const MOST_WORDS: usize = 4096;
 
-/// What the end of a program means.
+/// Maps the exit of a program to the outcome of the call.
 pub(super) fn of(
     run: &Run<'_>,
     ended: &ProgramExit,
@@ -39,7 +39,7 @@ pub(super) fn of(
     }
 }
 
-/// What this machine knows the call by.
+/// The native identity of the call on this machine, for the record.
 pub(super) fn native(run: &Run<'_>, ended: &ProgramExit) -> Value {
     let mut native = Map::new();
     let mut add = |name: &str, value: Value| native.insert(name.to_owned(), value);
@@ -67,7 +67,7 @@ fn meaning(command: &Command, end: ExitKind) -> Meaning {
     }
 }
 
-/// The value of a call whose program ended well. Whatever is wrong with its output, it did.
+/// The value of a call whose program exited with success. A bad output does not undo its effect.
 fn given(run: &Run<'_>, said: &CapturedOutput) -> Result<Output, Failure> {
     let effect = run.effect(EffectState::Committed);
     if said.cut {
@@ -83,7 +83,7 @@ fn given(run: &Run<'_>, said: &CapturedOutput) -> Result<Output, Failure> {
     Ok(exact::settled(Output { effect, structured, ..output }))
 }
 
-/// The failure of a program that says more than is kept.
+/// The failure of a program that prints more than the output limit.
 pub(super) fn too_large(command: &Command, most: usize) -> Stop {
     let words = format!("`{}` printed more than {most} bytes", command.bin);
     running(Code::ResultTooLarge, words).help("ask for less")
@@ -111,7 +111,7 @@ fn read(bytes: &[u8], format: Format, yaml: Option<super::ReadYaml>) -> Result<O
     }
 }
 
-/// Why a program that ran came to nothing, as far as anybody knows.
+/// The failure of a program that ran, with the error and the effect that are known.
 fn failed(
     run: &Run<'_>,
     ended: &ProgramExit,
@@ -166,7 +166,7 @@ fn fate(end: ExitKind) -> String {
     }
 }
 
-/// Adds what the program complained about to the facts behind a refusal.
+/// Adds the end of stderr to the cause of a refusal.
 pub(super) fn with_errors(stop: Stop, said: &CapturedOutput) -> Stop {
     let mut cause = match &stop.cause {
         Value::Object(cause) => cause.clone(),

@@ -1,4 +1,4 @@
-//! One entry of a manifest: the command line for one contract, and what its end means.
+//! Command of one contract: the command line of a manifest entry, and its exit code mapping.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,34 +10,34 @@ use super::ReadYaml;
 use super::manifest::CliManifestText;
 use crate::declared::{Wrap, unsupported};
 
-/// What is run, and how it is understood.
+/// The program to run, and how to read its output.
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) driver: String,
     pub(super) bin: String,
     pub(super) bin_args: Vec<String>,
     pub(super) argv: Vec<Template>,
-    /// What makes it print JSON, where that is wanted.
+    /// Arguments that make the program print JSON, where the entry asks for it.
     pub(super) json_args: Vec<String>,
     pub(super) stdin: Option<Template>,
     pub(super) dash_values: bool,
     pub(super) format: Format,
     pub(super) stream: Stream,
     pub(super) error_stream: Stream,
-    /// Whether what it prints is shown while it runs.
+    /// Whether the output is streamed while the program runs.
     pub(super) streaming: bool,
     meanings: BTreeMap<i32, String>,
     not_committed: BTreeSet<i32>,
     pub(super) wrap: Wrap,
-    /// Variables that hold a login, each also the name of its secret.
+    /// Environment variables that hold a credential; each is also the name of its secret.
     pub(super) login: Vec<String>,
-    /// Files of the program's own that hold one.
+    /// The program's own files that hold a credential.
     pub(super) login_paths: Vec<String>,
-    /// Variables that hold the path of a file with a secret, and which.
+    /// Environment variables that hold the path of a secret file, and the secret in it.
     pub(super) secret_files: BTreeMap<String, String>,
 }
 
-/// What a program prints.
+/// The output format of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,
@@ -46,7 +46,7 @@ pub(super) enum Format {
     Binary,
 }
 
-/// Where a program prints it.
+/// The stream that carries the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stream {
@@ -55,18 +55,18 @@ pub(super) enum Stream {
     Mixed,
 }
 
-/// What the end of a program means.
+/// The meaning of an exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Fine,
     Wrong(Code),
-    /// The program says that its own time ran out.
+    /// The program reports that its own timeout expired.
     TimedOut,
     /// An error of the driver's own, by its name.
     Own(String),
 }
 
-/// An `implements` entry as far as it is about command lines.
+/// The part of an `implements` entry that concerns command lines.
 pub(super) struct CommandEntry {
     pub(super) cli: Cli,
     pub(super) haft: CommandExtras,
@@ -126,7 +126,7 @@ impl CommandEntry {
 }
 
 impl Command {
-    /// What an exit code means: as the driver says, else as AIP-29 reserves it.
+    /// The meaning of an exit code: as the driver declares, else as AIP-29 reserves it.
     pub(super) fn meaning(&self, code: i32) -> Meaning {
         let stated = self.meanings.get(&code).map(String::as_str);
         let reserved = match code {
@@ -140,12 +140,12 @@ impl Command {
         self.meant(stated.unwrap_or(reserved))
     }
 
-    /// What being ended by a signal means. Shells know it as 128 and the number.
+    /// The meaning of a signal. Shells report it as 128 plus its number.
     pub(super) fn meaning_of_signal(&self, signal: i32) -> Meaning {
         self.meant(self.meanings.get(&(128 + signal)).map_or("killed", String::as_str))
     }
 
-    /// The error behind a word of AIP-29, of AIP-14, or of the driver's own.
+    /// The error behind a word of AIP-29, of AIP-14, or of the driver.
     fn meant(&self, word: &str) -> Meaning {
         match word {
             "ok" => Meaning::Fine,
@@ -164,12 +164,12 @@ impl Command {
         }
     }
 
-    /// Whether the driver vouches for a code saying that nothing happened.
+    /// Whether the driver vouches that this exit code means no effect.
     pub(super) fn vouches(&self, code: i32) -> bool {
         self.not_committed.contains(&code)
     }
 
-    /// Refuses what is printed in a way that nobody here can read.
+    /// Refuses an output format without a parser.
     pub(super) fn can_be_read(&self, yaml: Option<ReadYaml>) -> Result<(), Stop> {
         match (self.format, yaml) {
             (Format::Yaml, None) => Err(unsupported(&self.driver, "output in YAML")),
@@ -190,7 +190,7 @@ impl Format {
     }
 }
 
-/// A template, which may not hold a secret: everybody on a machine sees the arguments of a process.
+/// Parses a template. It may not hold a secret: every user of a machine sees process arguments.
 fn template(text: &str, field: &str, driver: &str) -> Result<Template, Stop> {
     let refused = |why: &str| {
         let words = format!("driver `{driver}`: `metadata.cli.{field}` {why}");
@@ -206,7 +206,7 @@ fn template(text: &str, field: &str, driver: &str) -> Result<Template, Stop> {
     }
 }
 
-/// What the exit codes mean; that of an expired login means that somebody has to log in.
+/// The exit code mapping; the code of an expired login means that a new login is needed.
 fn meanings(written: &CliManifestText) -> Result<BTreeMap<i32, String>, Stop> {
     let number = |text: &str| {
         text.parse().map_err(|_| {

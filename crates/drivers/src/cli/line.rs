@@ -1,4 +1,4 @@
-//! From an input to a command line. Whatever a caller gives is one argument and never an option.
+//! Command line of a call: each value of the caller is one argument and never an option.
 
 use haft_model::{Code, Digest, Plan, Stop};
 use haft_notation::{Argument, Scope};
@@ -6,14 +6,14 @@ use haft_notation::{Argument, Scope};
 use super::command::Command;
 use crate::template_context::{Sources, unfilled};
 
-/// Words after which nothing is an option.
+/// Words that end the options.
 const END_OF_OPTIONS: [&str; 2] = ["--", "--end-of-options"];
 
-/// How many bytes all arguments may have, and all of standard input.
+/// Most bytes of all arguments, and of standard input.
 const MOST_ARGUMENTS: usize = 128 * 1024;
 const MOST_STDIN: usize = 5 * 1024 * 1024;
 
-/// What a program is started with.
+/// The arguments and standard input of a program.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ProgramCommand {
     pub(super) args: Vec<String>,
@@ -21,12 +21,12 @@ pub(super) struct ProgramCommand {
 }
 
 impl ProgramCommand {
-    /// The digest of a program with these arguments, which may be sensitive themselves.
+    /// Digest of the program and its arguments, which may be sensitive themselves.
     pub(super) fn digest(&self, bin: &str) -> Digest {
         Digest::of(&(bin, &self.args))
     }
 
-    /// The line of a call.
+    /// Renders the command line of a call.
     pub(super) fn of(command: &Command, plan: &Plan) -> Result<ProgramCommand, Stop> {
         let scope = Sources::of(plan, None);
         let mut arguments: Vec<Argument> = command.bin_args.iter().map(own).collect();
@@ -37,7 +37,7 @@ impl ProgramCommand {
         if !command.dash_values {
             no_options(&arguments)?;
         }
-        // Behind the end of options a flag would be a value.
+        // After the end of options a flag would be a value.
         let end = arguments.iter().position(ends_options).unwrap_or(arguments.len());
         arguments.splice(end..end, command.json_args.iter().map(own));
         Ok(ProgramCommand { args: bounded(arguments)?, stdin: stdin(command, &scope)? })
@@ -52,7 +52,7 @@ fn ends_options(argument: &Argument) -> bool {
     argument.given_by.is_none() && END_OF_OPTIONS.contains(&argument.text.as_str())
 }
 
-/// Refuses a value that its program could take for an option.
+/// Refuses a value that the program could take for an option.
 fn no_options(arguments: &[Argument]) -> Result<(), Stop> {
     let before = arguments.iter().take_while(|argument| !ends_options(argument));
     for argument in before {
@@ -97,7 +97,7 @@ fn stdin(command: &Command, scope: &dyn Scope) -> Result<Vec<u8>, Stop> {
     Ok(text.into_bytes())
 }
 
-/// Names the input that a placeholder looks at.
+/// Points the refusal at the input field of a placeholder.
 fn at(stop: Stop, path: &str) -> Stop {
     match path.strip_prefix("input.") {
         Some(field) => stop.at(format!("/{}", field.replace('.', "/"))),

@@ -1,4 +1,4 @@
-//! What a program says while it runs: the part that is kept, and what the caller is told meanwhile.
+//! Output capture: keeps a bounded part of a program's output and streams progress to the caller.
 
 use std::time::Duration;
 
@@ -10,41 +10,41 @@ use tokio::time::Instant;
 use super::command::{Command, Stream};
 use crate::failure::last_words;
 
-/// How often a caller hears how far a program is, and how often what a program streams.
+/// Shortest time between two progress reports, and between two streamed pieces.
 const BETWEEN_NEWS: Duration = Duration::from_secs(1);
 const BETWEEN_PIECES: Duration = Duration::from_millis(250);
 
-/// How much of an output is shown at once while it grows; the rest is in the result.
+/// Most bytes of a streamed piece; the rest is in the result.
 const LARGEST_PIECE: usize = 16 * 1024;
 
-/// How much of the end of what a program complains about is kept.
+/// Most bytes kept from the end of stderr.
 const LONGEST_ERRORS: usize = 64 * 1024;
 
-/// What a program said, as far as it is kept.
+/// The captured output of a program.
 #[derive(Debug, Default)]
 pub(super) struct CapturedOutput {
     /// The beginning of its output.
     pub(super) output: Vec<u8>,
     /// Whether there was more.
     pub(super) cut: bool,
-    /// The end of what it complained about.
+    /// The end of its stderr.
     pub(super) errors: Vec<u8>,
 }
 
-/// Somebody who listens to a program.
+/// The capture of a running program's output.
 pub(super) struct Listening<'a> {
     command: &'a Command,
     link: &'a Link,
     most: usize,
     said: CapturedOutput,
-    /// Fires when the program said more than is kept.
+    /// Fires when the output exceeds the limit.
     flooded: Cancel,
     news: PendingOutput,
 }
 
-/// What the caller was not told yet.
+/// Output and progress that the caller has not received yet.
 struct PendingOutput {
-    /// Whole lines and the beginning of the next, where they are shown.
+    /// Complete lines and the beginning of the next, where output is streamed.
     piece: Vec<u8>,
     last: Vec<u8>,
     lines: u64,
@@ -69,17 +69,18 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// Fires when the program said more than is kept.
+    /// Fires when the output exceeds the limit.
     pub(super) fn flooded(&self) -> Cancel {
         self.flooded.clone()
     }
 
-    /// What it said.
+    /// The captured output.
     pub(super) fn said(self) -> CapturedOutput {
         self.said
     }
 
-    /// Listens until there is nothing more to hear. Whoever talks too much is never stuck.
+    /// Reads both streams to their end. Output over the limit is read and dropped, so that the
+    /// program never blocks.
     pub(super) async fn listen(
         &mut self,
         mut stdout: impl AsyncRead + Unpin,
@@ -129,7 +130,7 @@ impl<'a> Listening<'a> {
         }
     }
 
-    /// Tells the caller what is new.
+    /// Sends the caller what is new.
     async fn tell(&mut self) {
         let wait = if self.command.streaming { BETWEEN_PIECES } else { BETWEEN_NEWS };
         (self.news.due, self.news.not_before) = (None, Instant::now() + wait);
@@ -164,18 +165,18 @@ impl PendingOutput {
         self.due = Some(self.not_before);
     }
 
-    /// Takes up what is shown next; what is too much for one time is left out.
+    /// Adds output to the next piece; what exceeds the piece is left out.
     fn show(&mut self, bytes: &[u8]) {
         let room = LARGEST_PIECE.saturating_sub(self.piece.len());
         self.piece.extend(bytes.iter().take(room));
     }
 
-    /// The lines that are complete, so that nothing is shown in halves.
+    /// Takes the complete lines, so that no line is shown in halves.
     fn whole_lines(&mut self) -> Option<String> {
         let end = self.piece.iter().rposition(|byte| *byte == b'\n');
         let full = self.piece.len() >= LARGEST_PIECE;
         let Some(end) = end else {
-            // A line that is longer than a piece is not shown at all.
+            // A line longer than a piece is not shown at all.
             if full {
                 self.piece.clear();
             }

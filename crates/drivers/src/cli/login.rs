@@ -1,4 +1,4 @@
-//! The secrets that a program gets: in its environment, or as files that are on no disk.
+//! Credential injection: hands secrets to a program in its environment, or as files in memory.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use haft_sandbox::SecretFile;
 
 use super::command::Command;
 
-/// What was opened for a program.
+/// The secrets that were opened for a program.
 #[derive(Default)]
 pub(super) struct OpenedCredentials {
     pub(super) env: BTreeMap<String, Secret>,
     pub(super) handed: Vec<SecretFile>,
 }
 
-/// Opens what a command needs. Of the variables that may hold a login one has to be there, unless
-/// the program keeps a login in a file of its own; a file that is handed over has to be.
+/// Opens the secrets of a command. One of its login variables must be there, unless the program
+/// keeps its login in its own file; every secret file must be there.
 pub(super) async fn open(
     command: &Command,
     kept_by_program: bool,
@@ -46,7 +46,7 @@ pub(super) async fn open(
     Ok(login)
 }
 
-/// Whether a secret is not there for this call; anything else went wrong on the way.
+/// Whether a secret is absent for this call; every other failure is a real one.
 fn is_closed(failure: &Failure) -> bool {
     matches!(failure.stop.code, Code::CredentialMissing | Code::PermissionDenied)
 }

@@ -1,4 +1,4 @@
-//! A manifest of kind cli, read once: the program, and what it runs for each contract.
+//! CLI manifest: parses the program and the command of each contract, once.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,10 +10,10 @@ use super::command::{Command, CommandEntry, Stream};
 use crate::DeclaredEntries;
 use crate::declared::unsupported;
 
-/// Fields that would change what a call means, and that this version does not act on.
+/// Fields that would change the meaning of a call, and that this version does not support.
 const UNSUPPORTED: [&str; 4] = ["code", "run", "inputsFiles", "outputsFiles"];
 
-/// What the manifest says of all of its entries.
+/// The manifest fields that all entries share.
 #[derive(Clone, Deserialize)]
 pub(super) struct CliManifestText {
     pub(super) id: String,
@@ -31,7 +31,7 @@ pub(super) struct CliManifestText {
     runner: Option<Value>,
 }
 
-/// How the output of the program is read.
+/// How the output of the program is parsed.
 #[derive(Clone, Default, Deserialize)]
 pub(super) struct OutputFormat {
     pub(super) default_format: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct OutputFormat {
     pub(super) error_stream: Option<Stream>,
 }
 
-/// What a login is made of.
+/// The `auth` fields that say where a login is stored.
 #[derive(Clone, Default, Deserialize)]
 pub(super) struct CliAuth {
     #[serde(default)]
@@ -85,17 +85,17 @@ struct CliNetwork {
     ingress: Vec<String>,
 }
 
-/// The manifest as it is used.
+/// The parsed manifest.
 pub(super) struct CliManifest {
-    /// Everything it says, for those who work out what is opened.
+    /// The whole document, from which the sandbox profile is derived.
     pub(super) raw: Value,
-    /// Why no call of it can be run, if none can.
+    /// Why no call can run, if none can.
     whole: Result<(), Stop>,
     commands: HashMap<ToolKey, Result<Command, Stop>>,
 }
 
 impl CliManifest {
-    /// Reads a manifest. What is wrong with it is the answer to every call that meets it.
+    /// Parses a manifest. A mistake in it is the answer to every call that it affects.
     pub(super) fn read(declared: DeclaredEntries) -> CliManifest {
         let (whole, commands) = match declared.part::<CliManifestText>("") {
             Err(stop) => (Err(stop), HashMap::new()),
@@ -104,7 +104,7 @@ impl CliManifest {
         CliManifest { raw: declared.manifest, whole, commands }
     }
 
-    /// What is run for a call.
+    /// The command for a call.
     pub(super) fn command(&self, plan: &Plan) -> Result<&Command, Stop> {
         self.whole.clone()?;
         let found = self.commands.get(&plan.tool).ok_or_else(|| {
@@ -130,7 +130,7 @@ fn commands(
 }
 
 impl CliManifestText {
-    /// Why no call of a manifest can be run, if none can.
+    /// Checks whether calls of this manifest can run at all.
     fn runs(&self, manifest: &Value) -> Result<(), Stop> {
         let refused = |what: &str| Err(unsupported(&self.id, what));
         if let Some(field) = UNSUPPORTED.iter().find(|field| manifest.get(**field).is_some()) {

@@ -1,4 +1,4 @@
-//! Where a program is.
+//! Program lookup: finds the file of a program on the shelf, in the system or on the user's `PATH`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use haft_sandbox::{ConfinedProgram, PROGRAMS};
 
 use crate::WorkingFolder;
 
-/// The program that a driver names: among the system's, where every confined program sees it, or
-/// where this user has it. A path begins at the workspace.
+/// Finds the program that a driver names: among the system's programs, which every confined program
+/// sees, or on the user's `PATH`. A path is relative to the workspace.
 pub(crate) fn find(
     bin: &str,
     driver: &str,
@@ -27,7 +27,7 @@ pub(crate) fn find(
     })
 }
 
-/// The file that is meant.
+/// The file behind a name or path.
 pub(crate) fn file(bin: &str, driver: &str, place: &WorkingFolder, root: &Path) -> Option<PathBuf> {
     match bin.contains('/') {
         true => Some(place.program(root, bin)).filter(|path| path.is_file()),
@@ -37,8 +37,8 @@ pub(crate) fn file(bin: &str, driver: &str, place: &WorkingFolder, root: &Path) 
     }
 }
 
-/// Has a program of the system start by the path that was judged, whatever `PATH` it is given. It is
-/// called by its name, by which some files know what they are to do.
+/// Starts a system program by the path that was authorized, whatever its `PATH`. It keeps its name
+/// as `argv[0]`, because multi-call binaries dispatch on it.
 pub(crate) fn start_judged(confined: &mut ConfinedProgram) {
     let Some(name) = confined.program.to_str().filter(|name| !name.contains('/')) else { return };
     if let Some(path) = among(name, PROGRAMS) {
@@ -47,7 +47,7 @@ pub(crate) fn start_judged(confined: &mut ConfinedProgram) {
     }
 }
 
-/// Where programs are put that Haft fetched itself, for each driver its own.
+/// The folder for programs that Haft installed, one per driver.
 pub(crate) fn shelf(place: &WorkingFolder, driver: &str) -> Option<PathBuf> {
     let data = (place.variable)("XDG_DATA_HOME").filter(|path| path.starts_with('/'));
     let data = data
@@ -56,7 +56,7 @@ pub(crate) fn shelf(place: &WorkingFolder, driver: &str) -> Option<PathBuf> {
     Some(data?.join("haft/programs").join(driver))
 }
 
-/// Whether whoever runs Haft has a program.
+/// Whether a program is installed for the user who runs Haft.
 pub(crate) fn is_installed(bin: &str, place: &WorkingFolder) -> bool {
     let path = (place.variable)("PATH").unwrap_or_default();
     among(bin, PROGRAMS).or_else(|| among(bin, &path)).is_some()
@@ -67,7 +67,7 @@ fn on_shelf(bin: &str, driver: &str, place: &WorkingFolder) -> Option<PathBuf> {
     std::fs::canonicalize(path).ok().filter(|path| path.is_file())
 }
 
-/// Whether one of some files is there; `~` is the home of whoever runs Haft.
+/// Whether one of some files exists; `~` is the home of the user who runs Haft.
 pub(crate) fn any_exists(paths: &[String], place: &WorkingFolder, root: &Path) -> bool {
     let home = (place.variable)("HOME");
     let mut plain = paths.iter().filter_map(|path| path.split("/*").next());
@@ -78,7 +78,7 @@ pub(crate) fn any_exists(paths: &[String], place: &WorkingFolder, root: &Path) -
     })
 }
 
-/// A program on the path of whoever runs Haft. One inside the workspace is not meant by a bare name.
+/// A program on the user's `PATH`. A bare name never means a program inside the workspace.
 fn of_user(bin: &str, place: &WorkingFolder, root: &Path) -> Option<PathBuf> {
     let path = (place.variable)("PATH")?;
     among(bin, &path).filter(|found| !found.starts_with(root))

@@ -1,4 +1,4 @@
-//! One call as a process: started, listened to, and ended when it is called off or out of time.
+//! Process of one call: starts it, captures its output, and kills it on cancellation or timeout.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,23 +21,23 @@ use crate::failure::{
 use crate::sandbox_opening::SandboxOpening;
 use crate::watch::Watch;
 
-/// How long everything may take to be gone once it was told to be.
+/// How long the processes of a call may take to exit after they are killed.
 const GRACE: Duration = Duration::from_millis(1500);
 
-/// A call that is carried out.
+/// A call that is being executed.
 pub(super) struct Run<'a> {
     pub(super) cli: &'a Cli,
     pub(super) command: &'a Command,
     pub(super) attempt: &'a Attempt<'a>,
-    /// The digest of the program and its arguments.
+    /// Digest of the program and its arguments.
     pub(super) argv: Digest,
 }
 
-/// Why a process was ended before it ended by itself.
+/// Why a process was killed before it exited.
 enum KillReason {
     Caller,
     Time,
-    /// It said more than anybody keeps, and only looked something up.
+    /// A read-only program exceeded the output limit.
     Flood,
 }
 
@@ -70,7 +70,7 @@ impl Run<'_> {
         self.inspected(heard, &custody.conclude().await, &opening)
     }
 
-    /// What became of a call whose program may have made something that governs.
+    /// Replaces the outcome of a call whose program changed files that govern by a violation.
     fn inspected(
         &self,
         heard: Result<Output, Failure>,
@@ -93,7 +93,7 @@ impl Run<'_> {
         self.plan().effects.may_mutate()
     }
 
-    /// What is known of the effect, or that there is none to have.
+    /// The effect state; `EffectState::None` for a call that cannot mutate.
     pub(super) fn effect(&self, known: EffectState) -> EffectState {
         if self.mutates() { known } else { EffectState::None }
     }
@@ -114,7 +114,8 @@ impl Run<'_> {
         Ok(confined)
     }
 
-    /// The secrets of a call. A vault may have to ask somebody, and that too can be called off.
+    /// Opens the secrets of a call. A vault may have to ask a person, and cancellation ends that
+    /// too.
     async fn login(&self, root: &Path) -> Result<OpenedCredentials, Failure> {
         let place = &self.cli.place;
         let kept = program::any_exists(&self.command.login_paths, place, root);
@@ -162,7 +163,7 @@ impl Run<'_> {
         let feed = process.stdin.take();
         let flooded = listening.flooded();
         let give = async {
-            // A program need not read what it is given.
+            // A program need not read its standard input.
             if let Some(mut feed) = feed {
                 let _ = feed.write_all(&stdin).await;
             }
@@ -172,12 +173,12 @@ impl Run<'_> {
             ended = all => Ok(ended),
             () = self.attempt.cancel.cancelled() => Err(KillReason::Caller),
             () = sleep_until(self.attempt.deadline.into()) => Err(KillReason::Time),
-            // A program that changes something is better not ended in the middle of it.
+            // Killing a program in the middle of a change is worse than its output.
             () = flooded.cancelled(), if !self.mutates() => Err(KillReason::Flood),
         }
     }
 
-    /// The failure of a program that was ended.
+    /// The failure of a program that was killed.
     fn cut_short(
         &self,
         cut: &KillReason,
@@ -198,7 +199,8 @@ impl Run<'_> {
         Failure { native, ..Failure::new(stop, effect) }
     }
 
-    /// The failure of a program that did not run. Where the launcher itself broke, nobody knows.
+    /// The failure of a program that did not run. If the launcher itself broke, the effect is
+    /// unknown.
     fn not_run(&self, refused: StartRefusal) -> Failure {
         let driver = &self.command.driver;
         let (code, help, effect) = match &refused {

@@ -1,4 +1,4 @@
-//! What a command line touches: the programs that it starts, and the files that its input names.
+//! Targets of a command line: the programs that it starts, and the files that its input names.
 
 use haft_driver::{PathTarget, TargetGuard, TargetKinds, Targets};
 use haft_model::{Plan, Stop};
@@ -6,7 +6,7 @@ use haft_model::{Plan, Stop};
 use super::command::Command;
 use crate::{WorkingFolder, targets};
 
-/// What a call touches. Programs start at the workspace's root, so paths of the input begin there.
+/// The targets of a call. Programs start at the workspace root, so input paths are relative to it.
 pub(super) fn of(
     command: &Command,
     args: &[String],
@@ -16,7 +16,7 @@ pub(super) fn of(
 ) -> Targets {
     let mut told = Targets::default();
     let Ok(root) = place.real_root() else {
-        // Without its workspace nothing runs, and until then it may be anything.
+        // Without its workspace nothing runs, and until then the target may be anything.
         told.paths.push(PathTarget::Unresolved);
         return told;
     };
@@ -30,7 +30,7 @@ pub(super) fn of(
     told
 }
 
-/// The refusal of a line that is not what was judged any more, or that the rules hold back.
+/// Refuses a command line that differs from the authorized one, or that the policy denies.
 pub(super) fn check(
     command: &Command,
     args: &[String],

@@ -1,4 +1,4 @@
-//! What a confined program wanted and was refused, as the reason why its call failed.
+//! Sandbox violation of a call: explains its failure by the access that the sandbox refused.
 
 use haft_model::governing::{Base, Governing, governing};
 use haft_model::host::covers;
@@ -7,8 +7,8 @@ use haft_sandbox::RefusedAccess;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Why a call failed whose program wanted what it may not have. What its contract does not declare
-/// was never judged; what only the driver keeps closed is the driver's to open.
+/// The refusal of a call whose program was denied access. An access that the contract does not
+/// declare was never authorized; one that only the driver keeps closed is the driver's to open.
 pub(super) fn violation(
     tried: &[RefusedAccess],
     driver: &str,
@@ -37,7 +37,7 @@ pub(super) fn violation(
     })
 }
 
-/// What a path of the workspace is governed by, which no driver and no contract opens.
+/// The rule that governs a path of the workspace, which no driver and no contract opens.
 fn governed(tried: &RefusedAccess, root: &Path) -> Option<&'static Governing> {
     let RefusedAccess::Path { path, .. } = tried else { return None };
     let names = path.strip_prefix(root).ok()?.components();
@@ -46,7 +46,7 @@ fn governed(tried: &RefusedAccess, root: &Path) -> Option<&'static Governing> {
     governing(Base::Workspace, &names)
 }
 
-/// The same for whoever reads records.
+/// The refused accesses as JSON, for the record.
 pub(super) fn listed(tried: &[RefusedAccess]) -> Value {
     let one = |tried: &RefusedAccess| match tried {
         RefusedAccess::Host { host, port, why } => json!({"host": host, "port": port, "why": why}),
@@ -80,7 +80,8 @@ fn is_declared(tried: &RefusedAccess, effects: &EffectProfile, root: &Path) -> b
     }
 }
 
-/// Whether a `workspace:` entry holds a path: it is the folder or file that the entry begins with.
+/// Whether a `workspace:` entry covers a path: the path lies in the folder or file that the entry
+/// begins with.
 fn holds(entry: &str, path: &Path) -> bool {
     let Some(scope) = entry.strip_prefix("workspace:") else { return false };
     let plain = scope.split('/').filter(|step| !step.is_empty());

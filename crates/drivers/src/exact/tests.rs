@@ -1,4 +1,4 @@
-//! Numbers that are read with their digits, and texts that stay as they are.
+//! Tests of exact numbers: which numbers keep their digits, and which texts stay unchanged.
 
 use haft_testkit::{NumberTexts, decimal};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A hook that is an address: asked by a signed POST, heard in its answer.
+//! Webhook: asks a URL with a signed POST and reads the answer from the response.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use reqwest::{Client, Response};
 use super::{Post, posted, wire};
 use crate::Keeper;
 
-/// An address that is asked about calls.
+/// A hook that asks a URL.
 pub struct HttpHook {
     post: Post,
     url: String,
@@ -19,12 +19,12 @@ pub struct HttpHook {
     clock: fn() -> Timestamp,
 }
 
-/// What signs a question: a secret of the workspace, by its slug, or nothing, where none is named. It
-/// is opened for each question.
+/// The signing secret of a workspace, by its slug; `None` if the hook names none. It is opened for
+/// each question.
 type Signer = Option<(Arc<Keeper>, String)>;
 
 impl HttpHook {
-    /// A hook that asks at a URL. The clock is asked for the time that is signed with the question.
+    /// Builds a hook for a URL. The clock gives the timestamp that is signed with the question.
     pub fn new(post: Post, url: String, secret: Signer, clock: fn() -> Timestamp) -> HttpHook {
         HttpHook { post, url, secret, clock }
     }
@@ -58,7 +58,7 @@ impl HttpHook {
     ) -> Result<Vec<u8>, String> {
         let now = (self.clock)().as_second().to_string();
         let plain = url.is_plain();
-        // The certificates are files.
+        // Loading the certificates reads files.
         let client = tokio::task::spawn_blocking(move || client(plain)).await;
         let client = client.ok().and_then(Result::ok).ok_or("the http client broke")?;
         let mut request = client.post(url.as_str()).header(CONTENT_TYPE, "application/json");
@@ -84,7 +84,7 @@ impl Hook for HttpHook {
     }
 }
 
-/// A client that goes nowhere but where it is sent, once.
+/// An HTTP client without proxy, redirects or retries.
 fn client(plain: bool) -> Result<Client, reqwest::Error> {
     let builder = match plain {
         true => Client::builder().tls_certs_only([]),
@@ -100,7 +100,7 @@ fn client(plain: bool) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// The body of an answer that is one.
+/// The body of a successful response.
 async fn given(mut answer: Response) -> Result<Vec<u8>, String> {
     let status = answer.status();
     if status.is_redirection() {

@@ -1,4 +1,4 @@
-//! A hook that is a program: confined, asked on standard input, heard on standard output.
+//! Program hook: runs a confined program with the question on stdin and the answer on stdout.
 
 use std::future::pending;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use super::{Post, posted, wire};
 use crate::WorkingFolder;
 use crate::failure::{OUT_OF_MEMORY, complaint};
 
-/// A program that is asked about calls.
+/// A hook that runs a program.
 pub struct ProgramHook {
     post: Post,
     command: Vec<String>,
@@ -18,7 +18,7 @@ pub struct ProgramHook {
 }
 
 impl ProgramHook {
-    /// A hook that runs a command: a program, and its arguments.
+    /// Builds a hook from a command: the program, then its arguments.
     pub fn new(post: Post, command: Vec<String>, place: WorkingFolder) -> ProgramHook {
         ProgramHook { post, command, place }
     }

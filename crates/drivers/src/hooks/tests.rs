@@ -1,4 +1,4 @@
-//! What hooks may say, as texts and what is made of them.
+//! Tests of hook answers: texts, and what they are parsed into.
 
 use haft_driver::HookAnswer;
 use haft_model::{HookPoint, Progress, Says};
@@ -81,8 +81,8 @@ fn nonsense_is_refused_by_its_reason() {
     }
 }
 
-/// Whatever bytes a hook answers at whatever point, it was understood, or the refusal says in one
-/// readable line what it answered and what it may say.
+/// Any bytes at any hook point either parse, or the refusal quotes in one readable line what the
+/// hook answered and what it may answer.
 #[test]
 fn invalid_hook_answer_is_refused_with_readable_quote() {
     let pieces: [&[u8]; 14] = [

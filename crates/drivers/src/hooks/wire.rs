@@ -1,17 +1,17 @@
-//! What a hook reads and what it may say, as JSON; programs and addresses speak the same.
+//! Hook protocol: the JSON question and answer that programs and webhooks share.
 
 use haft_driver::{HookAnswer, HookInput};
 use haft_model::{Content, Decision, Envelope, HookPoint, JsonFlaw, JsonScope, Progress, Says};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// How much a hook may say.
+/// Most bytes of an answer.
 pub(super) const LONGEST: usize = 1024 * 1024;
 
-/// How much of an answer that is none is repeated.
+/// Most characters of an invalid answer that a message repeats.
 const LONGEST_SHOWN: usize = 160;
 
-/// What a hook reads.
+/// The question that a hook reads.
 pub(super) fn question(point: HookPoint, heard: &HookInput<'_>) -> Vec<u8> {
     let plan = heard.plan;
     let effects = &plan.effects;
@@ -70,7 +70,7 @@ fn text_of(content: &Content) -> Option<&str> {
     }
 }
 
-/// What a hook says. A word that we do not know may be one that matters.
+/// The answer of a hook. An unknown field is refused, because it may matter.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct HookReply {
@@ -109,8 +109,8 @@ struct SaidProgress {
     total_steps: Option<u64>,
 }
 
-/// Reads an answer. Silence is no opinion; anything else has to be one object of known words that
-/// can have an effect at this point.
+/// Parses an answer. Empty output is no opinion; everything else must be one object whose fields
+/// all have an effect at this point.
 pub(super) fn answer(point: HookPoint, text: &[u8]) -> Result<HookAnswer, String> {
     if text.iter().all(u8::is_ascii_whitespace) {
         return Ok(HookAnswer::default());
@@ -154,7 +154,7 @@ fn progress(said: SaidProgress) -> Progress {
     }
 }
 
-/// Refuses what would have no effect here, so that nobody relies on it.
+/// Refuses a field without effect at this point, so that no hook relies on it.
 fn fitting(point: HookPoint, said: &HookReply) -> Result<(), String> {
     let given = [
         ("updated_input", said.updated_input.is_some()),
@@ -168,7 +168,7 @@ fn fitting(point: HookPoint, said: &HookReply) -> Result<(), String> {
     }
 }
 
-/// The words that have an effect at a point.
+/// The fields that have an effect at a point.
 fn words(point: HookPoint) -> Vec<&'static str> {
     use HookPoint::{
         PermissionDecision, PermissionRequest, PostToolUse, PostToolUseFailure, PreToolUse,
@@ -183,7 +183,7 @@ fn words(point: HookPoint) -> Vec<&'static str> {
     ["message", "progress", "additional_context", "stop"].iter().chain(own).copied().collect()
 }
 
-/// Why an answer is none: what is wrong with it, what it was, and what it could have been.
+/// The message about an invalid answer: the mistake, the answer, and the valid fields.
 fn nonsense(point: HookPoint, text: &[u8], why: &str) -> String {
     let may = words(point).join("`, `");
     format!(
@@ -193,7 +193,7 @@ fn nonsense(point: HookPoint, text: &[u8], why: &str) -> String {
     )
 }
 
-/// The beginning of an answer, as far as it can be shown in one line.
+/// The beginning of an answer in one printable line.
 fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let mut plain = text.trim().chars().map(|letter| match letter {
@@ -205,7 +205,7 @@ fn shown(text: &[u8]) -> String {
     if plain.next().is_some() { format!("{beginning}…") } else { beginning }
 }
 
-/// Whether a letter changes the direction in which others are read.
+/// Whether a character is a bidirectional control character.
 fn turns(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

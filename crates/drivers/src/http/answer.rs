@@ -1,4 +1,5 @@
-//! From an answer to what came out of the call: its value, or its error and what became of the effect.
+//! Response mapping: turns an HTTP response into an output, or into a failure with its code and
+//! effect state.
 
 use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, Stop};
@@ -13,10 +14,10 @@ use crate::failure::while_running;
 use crate::login::{LoginSignal, ran_out};
 use crate::web::HttpResponse;
 
-/// How much of a refusal's own words is kept.
+/// How many bytes of an error response are kept.
 const MOST_WORDS: usize = 4096;
 
-/// Headers by which backends know a request.
+/// Response headers that carry the backend's request id.
 static REQUEST_IDS: [HeaderName; 5] = [
     HeaderName::from_static("x-request-id"),
     HeaderName::from_static("request-id"),
@@ -25,10 +26,10 @@ static REQUEST_IDS: [HeaderName; 5] = [
     HeaderName::from_static("x-trace-id"),
 ];
 
-/// An answer that says that the call went well, read whole.
+/// A successful response, read to its end.
 pub(super) struct ResponsePage {
     pub(super) host: String,
-    /// What its header `Link` calls the next page.
+    /// The next page by the `Link` header.
     pub(super) next: Option<String>,
     pub(super) value: Value,
     pub(super) bytes: usize,
@@ -37,7 +38,7 @@ pub(super) struct ResponsePage {
 }
 
 impl ResponsePage {
-    /// The output of a call that this is the answer to.
+    /// Maps the response to the output of its call.
     pub(super) fn output(self, exchange: &Exchange<'_>) -> Result<Output, Failure> {
         let effect = exchange.effect(EffectState::Committed);
         if self.bytes == 0 {
@@ -60,14 +61,14 @@ impl ResponsePage {
         Ok(exact::settled(output))
     }
 
-    /// The failure of a call that this is the answer to. Whatever is wrong with it, it went well.
+    /// Maps an unusable response to a failure. The status was a success, so a write is committed.
     pub(super) fn failed(&self, exchange: &Exchange<'_>, stop: Stop) -> Failure {
         let effect = exchange.effect(EffectState::Committed);
         Failure { native: vec![self.native.clone()], ..Failure::new(while_running(stop), effect) }
     }
 }
 
-/// What an answer holds, if it says that the call went well.
+/// Reads a response, and fails where its status is no success.
 pub(super) async fn page(
     exchange: &Exchange<'_>,
     host: &str,
@@ -98,7 +99,7 @@ pub(super) async fn page(
     }
 }
 
-/// What the backend knows the call by.
+/// The native record: the status and the backend's request ids.
 fn native(status: u16, headers: &HeaderMap) -> Value {
     let mut native = Map::with_capacity(3);
     native.insert("source".to_owned(), json!("http"));
@@ -111,7 +112,7 @@ fn native(status: u16, headers: &HeaderMap) -> Value {
     Value::Object(native)
 }
 
-/// Why a call that was answered came to nothing, as far as anybody knows.
+/// Maps an error response to a failure, its `Retry-After` and its effect state.
 async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: HttpResponse<'_>) -> Failure {
     let status = answer.status();
     let retry_after = retry_after::asked(answer.head.headers(), exchange.now());
@@ -120,7 +121,7 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: HttpResponse<'
     let vouched = meaning.and_then(|meaning| meaning.effect);
     let effect = match (vouched, &words) {
         (Some(vouched), _) => vouched,
-        // A refusal that breaks off may be anybody's on the way.
+        // An intermediary may have sent a response that breaks off.
         (None, Err(_)) => EffectState::Unknown,
         (None, Ok(_)) => known(status.as_u16()),
     };
@@ -152,7 +153,7 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: HttpResponse<'
     Failure::new(stop, exchange.effect(effect))
 }
 
-/// Whether an answer shows what the driver declares as the sign of a login that has run out.
+/// Whether a response matches the driver's declared sign of an expired login.
 fn has_run_out(exchange: &Exchange<'_>, status: u16, headers: &HeaderMap) -> bool {
     let headers: Vec<(&str, &str)> = headers
         .iter()
@@ -163,7 +164,7 @@ fn has_run_out(exchange: &Exchange<'_>, status: u16, headers: &HeaderMap) -> boo
     exchange.operation.expired.as_ref().is_some_and(|sign| sign.is_in(&seen))
 }
 
-/// What HTTP says of a status.
+/// The default error code of an HTTP status.
 fn code(status: u16) -> Code {
     match status {
         401 => Code::CredentialMissing,
@@ -176,8 +177,8 @@ fn code(status: u16) -> Code {
     }
 }
 
-/// What a status says of the effect. A refusal is one; a server or a gateway that failed says
-/// nothing about what it did before, and neither does an answer that points elsewhere.
+/// The default effect state of an HTTP status. A 4xx response is a refusal; a 408, a 5xx response
+/// or a redirect does not tell whether the effect was committed.
 fn known(status: u16) -> EffectState {
     match status {
         408 => EffectState::Unknown,
@@ -186,7 +187,7 @@ fn known(status: u16) -> EffectState {
     }
 }
 
-/// The backend's own words, as JSON where they are.
+/// The body of an error response, as JSON where it is JSON.
 fn said(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|_| json!(String::from_utf8_lossy(bytes)))
 }

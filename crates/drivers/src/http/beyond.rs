@@ -1,5 +1,5 @@
-//! Parts of requests and answers that AIP-31 has no words for: bodies out of some inputs, cookies,
-//! and answers that are no objects.
+//! HTTP extensions beyond AIP-31: bodies made of selected inputs, cookies, and responses that are
+//! no objects.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::declared::Wrap;
 
-/// What `metadata.haft` says of them.
+/// The HTTP extensions of `metadata.haft`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct Beyond {
-    /// What the body is made of; the template or the whole input when absent.
+    /// The inputs of the body; `None` for the template or the whole input.
     pub(super) body_inputs: Option<BodyInputs>,
     #[serde(default)]
     cookies: BTreeMap<String, String>,
@@ -20,18 +20,18 @@ pub(super) struct Beyond {
     pub(super) wrap: Wrap,
 }
 
-/// Which inputs a body is made of.
+/// Which inputs make up a body.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum BodyInputs {
-    /// One input is all of it.
+    /// One input is the whole body.
     Whole(String),
-    /// Inputs are its fields; none means that there is no body.
+    /// Inputs are the fields of the body; an empty list means no body.
     Fields(Vec<String>),
 }
 
 impl BodyInputs {
-    /// The body of a call; nothing where the input has none.
+    /// The body of a call; `None` where there is none to send.
     pub(super) fn of(&self, input: &Value) -> Option<Value> {
         match self {
             BodyInputs::Whole(name) => input.get(name).cloned(),
@@ -45,7 +45,7 @@ impl BodyInputs {
 }
 
 impl Beyond {
-    /// The cookies of a request, by name.
+    /// The cookies of a request, by name; `None` where a template is invalid.
     pub(super) fn cookies(&self) -> Option<Vec<(String, Template)>> {
         let read =
             |(name, text): (&String, &String)| Some((name.clone(), Template::parse(text).ok()?));

@@ -1,11 +1,11 @@
-//! Egress allowlist: a call reaches the hosts that its driver and its contract both list, and no others.
+//! Egress allowlist: a call reaches only the hosts that its driver and its contract both list.
 
 use haft_model::host::{covers, is_own, name_of};
 use haft_model::{Code, Plan, Stop};
 use haft_sandbox::{AddressGuard, CheckedUrl, Forbidden};
 
-/// Opens the hosts of one's own network that the driver names outright. A public name stays closed
-/// where it stands for such a host: whoever answers for the name must not open it.
+/// Opens the hosts of the local network that the driver names literally. A public name that
+/// resolves to such a host stays closed, so that its DNS server cannot open it (DNS rebinding).
 pub(crate) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> AddressGuard {
     let named = egress.iter().filter_map(|listed| {
         let name = name_of(listed);
@@ -14,7 +14,7 @@ pub(crate) fn opened(guard: AddressGuard, egress: &[String], base_url: &str) -> 
         }
         match listed.strip_prefix(name)?.strip_prefix(':') {
             Some(port) => Some((name, port.parse().ok()?)),
-            // Without a port, the one that the driver talks to.
+            // Without a port, the port of the base URL.
             None => Some((name, port_of(base_url)?)),
         }
     });
@@ -30,22 +30,22 @@ fn port_of(url: &str) -> Option<u16> {
     }
 }
 
-/// Whether two addresses are at one place.
+/// Whether two URLs have the same origin.
 pub(super) fn same_host(one: &CheckedUrl, other: &CheckedUrl) -> bool {
     (one.host(), one.port(), one.is_plain()) == (other.host(), other.port(), other.is_plain())
 }
 
-/// Whether both lists cover a host.
+/// Checks a URL against the lists of the driver and of the contract.
 pub(crate) fn check(url: &CheckedUrl, egress: &[String], plan: &Plan) -> Result<(), Stop> {
     check_host(&host_of(url), egress, plan)
 }
 
-/// The host of an address, as lists name it.
+/// The host and port of a URL, as the lists name them.
 pub(crate) fn host_of(url: &CheckedUrl) -> String {
     format!("{}:{}", url.host(), url.port())
 }
 
-/// The same for a host that was named before.
+/// Checks a host and port against both lists.
 pub(super) fn check_host(host: &str, egress: &[String], plan: &Plan) -> Result<(), Stop> {
     let listed = |listed: &String| listed == host || covers(&listed.to_ascii_lowercase(), host);
     let (driver, tool) = (&plan.route.driver, &plan.tool);
@@ -63,7 +63,7 @@ pub(super) fn check_host(host: &str, egress: &[String], plan: &Plan) -> Result<(
     Ok(())
 }
 
-/// The guard's no, as a refusal.
+/// Maps a refusal of the address guard.
 pub(crate) fn refused(forbidden: &Forbidden) -> Stop {
     match forbidden {
         Forbidden::Nowhere(_) => Stop::new(Code::DependencyUnavailable, forbidden.to_string()),

@@ -1,4 +1,4 @@
-//! An `implements` entry as it is written, and how it becomes an operation.
+//! HTTP entry: parses an `implements` entry of a manifest and compiles it to an operation.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::style::Style;
 use crate::login::AuthBlock;
 use crate::web::SubmissionPoint;
 
-/// Headers that say how a request is framed or where it goes. They follow from the rest of it.
+/// Headers that frame or route a request; the HTTP client sets them.
 const FIXED_HEADERS: [&str; 9] = [
     "host",
     "content-length",
@@ -34,7 +34,7 @@ const FIXED_HEADERS: [&str; 9] = [
     "accept-encoding",
 ];
 
-/// An `implements` entry as far as it is about requests.
+/// The parts of an `implements` entry that describe a request.
 pub(super) struct HttpEntry {
     driver: String,
     http: Http,
@@ -129,7 +129,7 @@ impl HttpEntry {
         Ok(operation)
     }
 
-    /// The path below the base. What a caller gives may fill segments and never begin a query.
+    /// Parses the path below the base URL. An input may fill path segments but not the query.
     fn endpoint(&self) -> Result<Template, Stop> {
         let text = &self.http.endpoint;
         let template = self.template(text, "endpoint")?;
@@ -173,7 +173,7 @@ impl HttpEntry {
         Template::parse(text).map_err(|_| self.wrong(field))
     }
 
-    /// How the answer is streamed: as the entry says, and where it does not, as the driver does.
+    /// The streaming of the response: the entry's setting, else the driver's.
     fn stream(&self, written: &HttpManifestText) -> Result<Option<Stream>, Stop> {
         let own = self.http.streaming.as_ref();
         match (own, &self.haft.pagination) {

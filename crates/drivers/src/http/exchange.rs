@@ -1,5 +1,5 @@
-//! One call on its way: sent, answered, called off or out of time, and what that means for its
-//! effect.
+//! HTTP exchange: sends the requests of one call, handles redirects, cancellation and timeout, and
+//! derives the effect state from how far the request got.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,18 +23,18 @@ use crate::web::{
     SubmissionPoint,
 };
 
-/// A call on its way.
+/// An HTTP call in flight.
 pub(super) struct Exchange<'a> {
     http: &'a Http,
     pub(super) operation: &'a Operation,
     attempt: &'a Attempt<'a>,
     sending: Arc<Sending>,
-    /// Opened once, for the first request.
+    /// Opened once per call, for its first request.
     secrets: OnceLock<Secrets>,
 }
 
 impl<'a> Exchange<'a> {
-    /// What the driver is called.
+    /// The id of the driver.
     pub(super) fn driver(&self) -> &str {
         self.attempt.plan.route.driver.as_str()
     }
@@ -67,23 +67,23 @@ impl<'a> Exchange<'a> {
 
     async fn carried_out(&self) -> Result<Output, Failure> {
         match &self.operation.pages {
-            // Rarely wanted, so it takes no room in the others' futures.
+            // Boxed, because pagination is rare and would enlarge the future of each call.
             Some(pages) => Box::pin(pages::collected(self, pages)).await,
             None => self.page(&PageRequest::default()).await?.output(self),
         }
     }
 
-    /// Where files of the request come from.
+    /// The workspace and the guard for file uploads.
     fn files(&self) -> UploadFiles {
         UploadFiles { root: self.http.files.clone(), guard: self.attempt.guard.clone() }
     }
 
-    /// Holds an address against the rules, right before it is asked for.
+    /// Checks a URL against the target guard right before the request.
     fn held(&self, url: &CheckedUrl) -> Result<(), Failure> {
         self.attempt.guard.url(url.as_str()).map_err(|stop| self.cut_short(stop))
     }
 
-    /// Asks for a page, or for the one answer that there is.
+    /// Requests one page, or the only response of a call without pagination.
     pub(super) async fn page(&self, asked: &PageRequest) -> Result<ResponsePage, Failure> {
         let request = self.request(asked).await?;
         self.held(&request.url)?;
@@ -103,7 +103,7 @@ impl<'a> Exchange<'a> {
             Some(opened) => opened,
             None => {
                 if !self.operation.secrets.is_empty() {
-                    // No secret is opened for a request that can never be sent.
+                    // No secret is opened for a request that cannot be sent.
                     self.http.looked_at(self.plan()).map_err(refused)?;
                 }
                 let opened = Secrets::open(&self.attempt.safe, self.operation).await?;
@@ -116,7 +116,7 @@ impl<'a> Exchange<'a> {
         let mut request = draft.ready(|| self.files()).await.map_err(unsent)?;
         for (name, value) in self.attempt.trace_fields() {
             if let Ok(value) = HeaderValue::from_str(&value) {
-                // What the driver says of it counts more.
+                // A header that the driver sets takes precedence.
                 request.headers.entry(name).or_insert(value);
             }
         }
@@ -136,7 +136,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Asks, and asks again where the answer points to another place that may be reached.
+    /// Sends a read and follows redirects to hosts that the egress allowlist covers.
     async fn looked_up(
         &self,
         mut request: Outgoing,
@@ -152,7 +152,7 @@ impl<'a> Exchange<'a> {
             };
             let url = self.next(&from, &place).map_err(|stop| self.cut_short(stop))?;
             self.held(&url)?;
-            // Another host is told nothing but the address, and nobody behind it either.
+            // A redirect to another host drops all headers, and so does every redirect after it.
             at_home &= same_host(&from, &url);
             let headers = match at_home {
                 true => Box::pin(self.request(asked)).await?.headers,
@@ -164,13 +164,14 @@ impl<'a> Exchange<'a> {
         Err(self.cut_short(running(Code::ExecutionFailed, words)))
     }
 
-    /// One read: over a connection that is kept if it is to the driver's own host.
+    /// Sends one read; only requests to the driver's own host use the connection pool.
     async fn read(&self, request: Outgoing) -> Result<HttpResponse<'_>, RequestFailure> {
         let manifest = &*self.http.manifest;
         let own = manifest.base().is_ok_and(|base| same_host(base, &request.url));
         match own {
             true => {
-                // A kept connection does not tell when the first byte goes out: from here on it may have.
+                // A pooled connection does not report its first byte, so count the request as sent
+                // from here on.
                 self.sending.begin().await.map_err(|_| RequestFailure::Gone)?;
                 self.http.reads.send(&manifest.guard, self.http.lookup, request).await
             }
@@ -178,7 +179,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Where an answer points, if that may be reached.
+    /// Resolves a redirect, and refuses one off the egress allowlist or from HTTPS to plain HTTP.
     fn next(&self, from: &CheckedUrl, place: &str) -> Result<CheckedUrl, Stop> {
         let manifest = &*self.http.manifest;
         let url = manifest.guard.check_next(from, place);
@@ -208,17 +209,17 @@ impl<'a> Exchange<'a> {
         (self.http.clock)()
     }
 
-    /// What is known of the effect, or that there is none to have.
+    /// The effect state of a write; `EffectState::None` for a call that cannot mutate.
     pub(super) fn effect(&self, known: EffectState) -> EffectState {
         if self.plan().effects.may_mutate() { known } else { EffectState::None }
     }
 
-    /// What is known of the effect of a call that ended here.
+    /// The effect state of a call that ends at this stage.
     fn effect_so_far(&self) -> EffectState {
         self.effect(self.sending.effect())
     }
 
-    /// A failure of a call that got no further.
+    /// The failure of a call that ends at this stage.
     pub(super) fn cut_short(&self, stop: Stop) -> Failure {
         let native = match self.sending.stage() {
             SendStage::Answered(status) => vec![json!({"source": "http", "status": status})],

@@ -1,4 +1,4 @@
-//! A manifest of kind http, read once: where it leads, and what it does for each contract.
+//! HTTP manifest: parses the base URL, the egress allowlist and the operation for each contract.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use super::stream::WrittenStream;
 use crate::DeclaredEntries;
 use crate::declared::unsupported;
 
-/// Fields that would change what a request means, and that this version does not act on.
+/// Manifest fields that would change a request and that this version does not support.
 const UNSUPPORTED: [&str; 6] = ["code", "run", "runner", "sandbox", "inputsFiles", "outputsFiles"];
 
-/// What the manifest says of all of its entries.
+/// The manifest of a driver of kind http, as it is written.
 #[derive(Deserialize)]
 pub(super) struct HttpManifestText {
     pub(super) id: String,
@@ -41,21 +41,21 @@ struct HttpNetwork {
     egress: Vec<String>,
 }
 
-/// The manifest as it is used.
+/// The parsed manifest.
 pub(super) struct HttpManifest {
-    /// Where every request goes, without a path that ends in a slash; or why none goes anywhere.
+    /// The base URL of every request, or the refusal of all requests.
     base: Result<CheckedUrl, Stop>,
-    /// Its host, as lists name it.
+    /// The host and port of the base URL, as the lists name them.
     host: String,
     pub(super) guard: AddressGuard,
     pub(super) egress: Vec<String>,
-    /// How fast it may be asked.
+    /// The rate limit; `None` where the manifest sets none.
     pub(super) pace: Option<Pace>,
     operations: BTreeMap<ToolKey, Result<Operation, Stop>>,
 }
 
 impl HttpManifest {
-    /// Reads a manifest. What is wrong with it is the answer to every call that meets it.
+    /// Parses a manifest. An error in it becomes the refusal of each call that it affects.
     pub(super) fn read(declared: &DeclaredEntries, guard: AddressGuard) -> HttpManifest {
         let written = match HttpManifestText::deserialize(&declared.manifest) {
             Ok(written) => written,
@@ -96,7 +96,7 @@ impl HttpManifest {
         self.base.as_ref().map_err(Stop::clone)
     }
 
-    /// What is done for a call.
+    /// The operation of a call's contract.
     pub(super) fn operation(&self, plan: &Plan) -> Result<&Operation, Stop> {
         self.base()?;
         let found = self.operations.get(&plan.tool).ok_or_else(|| {
@@ -107,14 +107,14 @@ impl HttpManifest {
         found.as_ref().map_err(Stop::clone)
     }
 
-    /// Whether the driver and the contract both list the host of the driver.
+    /// Checks the driver's host against the lists of the driver and of the contract.
     pub(super) fn may_reach(&self, plan: &Plan) -> Result<(), Stop> {
         self.base()?;
         egress_allowlist::check_host(&self.host, &self.egress, plan)
     }
 }
 
-/// Why no call of a manifest can be sent, if none can.
+/// Refuses a manifest that uses an unsupported field or a base URL with a query.
 fn whole(manifest: &Value, written: &HttpManifestText) -> Result<(), Stop> {
     let id = &written.id;
     if let Some(field) = UNSUPPORTED.iter().find(|field| manifest.get(**field).is_some()) {

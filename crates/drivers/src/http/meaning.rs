@@ -1,25 +1,26 @@
-//! What a status means, beyond what HTTP says of it: the `status_map` of an entry.
+//! Status map: the error code and the effect state that an entry's `status_map` assigns to an HTTP
+//! status.
 
 use haft_model::{Code, EffectState};
 
-/// What a status means.
+/// The meaning of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
     pub(super) error: Option<NamedError>,
-    /// What it vouches for.
+    /// The effect state that the manifest vouches for; `None` for the default of the status.
     pub(super) effect: Option<EffectState>,
 }
 
-/// An error by its name.
+/// An error, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NamedError {
     Ours(Code),
-    /// One of the contract's own.
+    /// An error that the contract defines.
     Own(String),
 }
 
 impl Meaning {
-    /// `CODE`, `not_committed`, or both. An error that tells of half an effect says so by itself.
+    /// Parses `CODE`, `not_committed`, or both. `effect.partial` implies its own effect state.
     pub(super) fn read(text: &str) -> Option<Meaning> {
         let mut words: Vec<&str> = text.split_whitespace().collect();
         let not_committed = words.last() == Some(&"not_committed");
@@ -30,7 +31,7 @@ impl Meaning {
             [] if not_committed => None,
             [name] => match Code::parse(name) {
                 Some(code) => Some(NamedError::Ours(code)),
-                // Errors of a contract's own have a prefix.
+                // Names of a contract's own errors have a prefix.
                 None if name.contains(':') => Some(NamedError::Own(name.to_owned())),
                 None => return None,
             },

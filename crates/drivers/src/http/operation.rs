@@ -1,4 +1,4 @@
-//! What is done for one contract: its request, and what the answers to it mean.
+//! HTTP operation: the compiled request of one contract, and the mapping of its responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,36 +17,36 @@ use super::style::Style;
 use crate::login::Sign;
 use crate::web::SubmissionPoint;
 
-/// What a request is made of.
+/// A request as templates, with the rules for its responses.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) method: Method,
     pub(super) endpoint: Template,
     pub(super) query: Vec<(String, Template)>,
-    /// How lists and objects are written into the query and into forms.
+    /// OpenAPI serialization styles of query and form fields, by name.
     pub(super) styles: BTreeMap<String, Style>,
     pub(super) headers: Vec<(HeaderName, Template)>,
     pub(super) form: Writing,
     pub(super) body: Option<Value>,
     pub(super) extract: Path,
-    /// Whether the whole answer is the output.
+    /// Whether `response_extract` is `$`, so that the whole response is the output.
     pub(super) takes_all: bool,
     pub(super) stream: Option<Stream>,
     pub(super) pages: Option<Pages>,
     pub(super) key_header: Option<HeaderName>,
     pub(super) submitted: SubmissionPoint,
     pub(super) meanings: BTreeMap<u16, Meaning>,
-    /// How an answer shows that the login has run out.
+    /// The sign of an expired login in a response.
     pub(super) expired: Option<Sign>,
     pub(super) basic: Option<Basic>,
     pub(super) cookies: Vec<(String, Template)>,
     pub(super) beyond: Beyond,
-    /// The names of the secrets that it is made of.
+    /// The names of the secrets that the request needs.
     pub(super) secrets: BTreeSet<String>,
 }
 
 impl Operation {
-    /// Every placeholder of the request.
+    /// All placeholders of the request.
     pub(super) fn expressions(&self) -> Vec<Expression> {
         let headers = self.headers.iter().map(|(_, template)| template);
         let named = self.query.iter().chain(&self.cookies).map(|(_, template)| template);
@@ -57,7 +57,7 @@ impl Operation {
     }
 }
 
-/// Every template inside a value.
+/// All templates inside a JSON value.
 fn collect(value: &Value, found: &mut Vec<Template>) {
     match value {
         Value::String(text) => found.extend(Template::parse(text)),

@@ -1,8 +1,7 @@
-//! Answers in pages: asked for one after the other, and given back as one.
+//! Pagination: requests the pages of a list in turn, and returns them as one response.
 //!
-//! The result is the last page with the items of all of them, so that it looks as a page does, and
-//! what it says of the next page says whether there is more. Only reads are asked again, and only at
-//! the driver's own host.
+//! The result is the last page with the items of all pages, so its cursor tells whether there is
+//! more. Only reads are paginated, and only at the driver's own host.
 
 use std::collections::BTreeSet;
 
@@ -19,33 +18,33 @@ use super::request::PageRequest;
 use crate::exact;
 use crate::web::MOST_BYTES;
 
-/// How many pages are asked for where the manifest does not say.
+/// Page limit where the manifest sets no `most_pages`.
 const USUAL_PAGES: usize = 20;
 
-/// How an entry is asked for more.
+/// The pagination of an entry.
 #[derive(Debug)]
 pub(super) struct Pages {
-    /// Where the items of a page are.
+    /// The path of the items in a page.
     items: Path,
     way: NextPage,
     limit: Option<Limit>,
     most: usize,
 }
 
-/// What asks for the next page.
+/// How the next page is requested.
 #[derive(Debug)]
 enum NextPage {
-    /// A parameter with what the last answer says.
+    /// By a cursor from the last response, in a query parameter.
     Cursor { next: Path, param: String },
-    /// A parameter that counts pages.
+    /// By a page number, in a query parameter.
     Page { param: String, start: u64 },
-    /// A parameter that counts items.
+    /// By an item offset, in a query parameter.
     Offset { param: String, start: u64 },
-    /// An address, in the answer or in its header `Link`.
+    /// By a URL, in the response or its `Link` header.
     Link { next: Option<Path> },
 }
 
-/// How many items a page is asked to have.
+/// The page size to request.
 #[derive(Debug)]
 struct Limit {
     param: Option<String>,
@@ -66,7 +65,7 @@ struct PaginationText {
 }
 
 impl Pages {
-    /// Reads what an entry says, or says what is wrong with it.
+    /// Parses `pagination`, or says what is wrong with it.
     pub(super) fn read(written: &Value, query: &[(String, Template)]) -> Result<Pages, String> {
         let written = PaginationText::deserialize(written).map_err(|fault| fault.to_string())?;
         let path = |text: &String| Path::parse(text).map_err(|fault| fault.to_string());
@@ -101,7 +100,7 @@ impl Pages {
         Ok(Pages { items: path(&written.items)?, way, limit, most })
     }
 
-    /// How the first page is asked for.
+    /// The request of the first page.
     fn first(&self) -> PageRequest {
         let mut asked = PageRequest::default();
         match &self.way {
@@ -116,7 +115,7 @@ impl Pages {
         asked
     }
 
-    /// How the page after this one is asked for; nothing where there is none.
+    /// The request of the page after this one; `None` after the last.
     fn after(&self, page: &ResponsePage, so_far: &SoFar) -> Option<PageRequest> {
         let mut asked = self.first();
         let full = self.limit.as_ref().is_none_or(|limit| so_far.last as u64 >= limit.value);
@@ -139,17 +138,17 @@ impl Pages {
     }
 }
 
-/// What was collected.
+/// The items collected so far.
 #[derive(Default)]
 struct SoFar {
     pages: usize,
     items: Vec<Value>,
-    /// How many of them the last page had.
+    /// How many items the last page had.
     last: usize,
     bytes: usize,
 }
 
-/// Asks for one page after the other, and gives them back as one.
+/// Requests the pages in turn and merges them, up to the page limit.
 pub(super) async fn collected(exchange: &Exchange<'_>, pages: &Pages) -> Result<Output, Failure> {
     let mut so_far = SoFar::default();
     let mut seen = BTreeSet::new();
@@ -166,7 +165,7 @@ pub(super) async fn collected(exchange: &Exchange<'_>, pages: &Pages) -> Result<
                     asked = next;
                     continue;
                 }
-                // A backend that has no more may say so by repeating itself.
+                // Some backends end a list by repeating the cursor of an empty page.
                 if so_far.last > 0 {
                     let words = format!("`{}` points to a page that it gave already", page.host);
                     return Err(page.failed(exchange, Stop::new(Code::OutputInvalid, words)));
@@ -180,7 +179,7 @@ pub(super) async fn collected(exchange: &Exchange<'_>, pages: &Pages) -> Result<
 }
 
 impl SoFar {
-    /// Takes the items out of a page.
+    /// Moves the items out of a page.
     fn add(&mut self, pages: &Pages, page: &mut ResponsePage) -> Result<(), Stop> {
         let host = &page.host;
         self.bytes += page.bytes;
@@ -210,7 +209,7 @@ impl SoFar {
         exchange.link().progress(progress).await;
     }
 
-    /// The last page with the items of all.
+    /// The last page with the items of all pages.
     fn whole(
         self,
         exchange: &Exchange<'_>,
@@ -231,7 +230,7 @@ impl SoFar {
     }
 }
 
-/// What names the next page, if something does.
+/// The cursor or URL of the next page; `None` where it is empty.
 fn text(found: Value) -> Option<String> {
     match found {
         Value::String(text) => {
@@ -243,7 +242,7 @@ fn text(found: Value) -> Option<String> {
     }
 }
 
-/// The address that a header `Link` calls the next.
+/// The URL with `rel="next"` in a `Link` header.
 pub(super) fn next_link(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(LINK).iter().filter_map(|line| line.to_str().ok());
     for link in lines.flat_map(|line| line.split(", <")) {

@@ -1,6 +1,6 @@
-//! A body of parts (`multipart/form-data`), of which some may be files of the workspace.
+//! Multipart body (`multipart/form-data`): encodes fields and uploads files of the workspace.
 //!
-//! Only a template names files: what a caller gives is a value wherever it stands.
+//! INVARIANT: only a template of the driver names a file; an input is always a value.
 
 use std::io::Read as _;
 
@@ -14,10 +14,10 @@ use super::payload::{RequestBody, bounded, fields, filled, unfilled};
 use crate::builtin::{Root, WorkspacePath};
 use crate::failure::{blocking, while_running};
 
-/// How many bytes all parts may have together.
+/// Size limit of all parts together, in bytes.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
 
-/// What file names end in, and what such files are.
+/// File extensions and their media types.
 const TYPES: [(&str, &str); 18] = [
     ("csv", "text/csv"),
     ("gif", "image/gif"),
@@ -39,7 +39,7 @@ const TYPES: [(&str, &str); 18] = [
     ("zip", "application/zip"),
 ];
 
-/// One part.
+/// One part of a multipart body.
 pub(super) struct MultipartPart {
     name: String,
     content: Content,
@@ -52,7 +52,7 @@ enum Content {
 }
 
 impl MultipartPart {
-    /// The parts that a template names; `{file: PATH}` is a file, with `type` and `name` if it says so.
+    /// The parts of a template; `{file: PATH}` is a file, optionally with `type` and `name`.
     pub(super) fn of_template(
         operation: &Operation,
         template: &Value,
@@ -72,7 +72,7 @@ impl MultipartPart {
         Ok(parts)
     }
 
-    /// The fields of an input, none of which is a file.
+    /// The fields of an input as parts; none is a file.
     pub(super) fn of_input(
         operation: &Operation,
         input: &Value,
@@ -82,7 +82,7 @@ impl MultipartPart {
         Ok(parts.collect::<Result<Vec<_>, Stop>>()?.into_iter().flatten().collect())
     }
 
-    /// A field as parts: in the style that its driver names, or as OpenAPI has it without one.
+    /// Serializes a field: in the style that the driver sets, else by the OpenAPI default.
     fn of_field(
         operation: &Operation,
         name: &str,
@@ -95,7 +95,7 @@ impl MultipartPart {
         Ok(style.parts(name, value)?.into_iter().map(text).collect())
     }
 
-    /// A value as parts: a list is a part for each item, an object is JSON, and nothing is none.
+    /// Serializes a value: a part per list item, JSON for an object, nothing for null.
     fn of_value(name: &str, value: &Value) -> Vec<MultipartPart> {
         let part = |content| MultipartPart { name: name.to_owned(), content };
         match value {
@@ -105,7 +105,7 @@ impl MultipartPart {
             Value::Array(items) if !items.iter().any(Value::is_array) => {
                 items.iter().flat_map(|item| MultipartPart::of_value(name, item)).collect()
             }
-            // Parts of one name are one list, and cannot be a list of lists.
+            // Parts of the same name form one list, so they cannot express a list of lists.
             Value::Array(_) | Value::Object(_) => vec![part(Content::Json(value.to_string()))],
         }
     }
@@ -133,7 +133,7 @@ impl MultipartPart {
         Ok(MultipartPart { name: name.to_owned(), content })
     }
 
-    /// The file that it is, where it is one.
+    /// The path of a file part; `None` for other parts.
     pub(super) fn place(&self) -> Option<&WorkspacePath> {
         match &self.content {
             Content::File { place, .. } => Some(place),
@@ -141,7 +141,7 @@ impl MultipartPart {
         }
     }
 
-    /// The lines above the content, and the content.
+    /// The part's headers and content.
     fn written(self, files: &UploadFiles, room: usize) -> Result<(String, Vec<u8>), Stop> {
         let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(&self.name));
         let bytes = match self.content {
@@ -160,14 +160,14 @@ impl MultipartPart {
     }
 }
 
-/// Where the files of a request come from, and what holds them back.
+/// The workspace of file uploads, and the guard that may close paths of it.
 #[derive(Clone, Default)]
 pub(super) struct UploadFiles {
     pub(super) root: Option<Root>,
     pub(super) guard: TargetGuard,
 }
 
-/// All parts as one body, their files read on a thread that may wait for the disk.
+/// Encodes the parts as one body, and reads their files on a blocking thread.
 pub(super) async fn joined(
     parts: Vec<MultipartPart>,
     files: UploadFiles,
@@ -196,8 +196,7 @@ fn join(parts: Vec<MultipartPart>, files: &UploadFiles) -> Result<RequestBody, S
     Ok(RequestBody { bytes: body, media_type, fixed: true })
 }
 
-/// A line that stands in no part: whoever could write one into a part would have to know the digest
-/// of the whole beforehand.
+/// A boundary that occurs in no part: it is a digest of all parts, so a part cannot contain it.
 fn boundary(written: &[(String, Vec<u8>)]) -> String {
     let digests = written.iter().map(|(head, bytes)| (head, Digest::of_bytes(bytes)));
     let digest = Digest::of(&digests.collect::<Vec<_>>());
@@ -205,7 +204,7 @@ fn boundary(written: &[(String, Vec<u8>)]) -> String {
     plain.take(60).collect()
 }
 
-/// A file of the workspace, as large as there is room for.
+/// Reads a file of the workspace, up to one byte more than there is room for.
 fn read(files: &UploadFiles, place: &WorkspacePath, room: usize) -> Result<Vec<u8>, Stop> {
     let Some(root) = &files.root else {
         let words = "a request is made of files, and this driver has no workspace to find them in";
@@ -227,7 +226,7 @@ fn type_of(name: &str) -> &'static str {
     known.map_or("application/octet-stream", |(_, media_type)| media_type)
 }
 
-/// A name between quotes, which it cannot end.
+/// A name for a quoted header value, with quotes and line ends escaped.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }

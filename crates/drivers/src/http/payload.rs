@@ -1,4 +1,4 @@
-//! What a request carries: JSON, a form, a text, or parts of which some are files of the workspace.
+//! Request body: encodes the input as JSON, a form, plain text or multipart.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::builtin::WorkspacePath;
 pub(super) use crate::template_context::unfilled;
 use crate::web::MOST_BYTES;
 
-/// In which form it is written.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Writing {
@@ -26,23 +26,23 @@ pub(super) enum Writing {
     Text,
 }
 
-/// What a request carries.
+/// A body before its files are read.
 pub(super) enum Payload {
     Nothing,
     Whole(Vec<u8>),
     Parts(Vec<MultipartPart>),
 }
 
-/// What is sent, with its media type.
+/// An encoded body with its media type.
 pub(super) struct RequestBody {
     pub(super) bytes: Vec<u8>,
     pub(super) media_type: String,
-    /// Whether nobody else can say what it is.
+    /// Whether the media type must be kept, as with a multipart boundary.
     pub(super) fixed: bool,
 }
 
 impl Payload {
-    /// What the template says, the inputs that are named, or the input as the backend names its fields.
+    /// Builds the body: from the template, else from the named inputs, else from the renamed input.
     pub(super) fn of(
         operation: &Operation,
         scope: &dyn Scope,
@@ -80,7 +80,7 @@ impl Payload {
         Ok(Payload::Whole(bytes.into_bytes()))
     }
 
-    /// The files that it is made of.
+    /// The files that the body uploads.
     pub(super) fn places(&self) -> impl Iterator<Item = &WorkspacePath> {
         let parts = match self {
             Payload::Parts(parts) => parts.as_slice(),
@@ -89,7 +89,7 @@ impl Payload {
         parts.iter().filter_map(MultipartPart::place)
     }
 
-    /// What is sent, with the files that it is made of.
+    /// Encodes the body and reads its files.
     pub(super) async fn gathered(
         self,
         form: Writing,
@@ -110,7 +110,7 @@ impl Payload {
     }
 }
 
-/// The fields of an object as a web form has them.
+/// Encodes the fields of an object as `application/x-www-form-urlencoded`.
 fn form(operation: &Operation, body: &Value) -> Result<String, Stop> {
     let pairs = fields(body)?.iter().map(|(name, value)| {
         let style = operation.styles.get(name).copied().unwrap_or(Style::default());
@@ -119,7 +119,7 @@ fn form(operation: &Operation, body: &Value) -> Result<String, Stop> {
     Ok(pairs.collect::<Result<Vec<_>, Stop>>()?.concat().join("&"))
 }
 
-/// The one text that there is.
+/// The only field of a plain text body.
 fn text(body: &Value) -> Result<String, Stop> {
     let values: Vec<Value> = fields(body)?.values().cloned().collect();
     match values.as_slice() {
@@ -136,7 +136,7 @@ pub(super) fn fields(body: &Value) -> Result<&Map<String, Value>, Stop> {
     body.as_object().ok_or_else(|| Stop::new(Code::InputValue, "the body is not made of fields"))
 }
 
-/// A text that a template becomes.
+/// Renders a template.
 pub(super) fn filled(text: &str, scope: &dyn Scope) -> Result<Value, Stop> {
     let template = Template::parse(text).map_err(|fault| unfilled(&fault, "body_template"))?;
     let filled = template.render(scope).map_err(|fault| unfilled(&fault, "body_template"))?;

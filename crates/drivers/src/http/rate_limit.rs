@@ -8,33 +8,33 @@ use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// What a manifest says of it.
+/// The `rate_limit` of a manifest.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct Rate {
     requests_per_minute: Option<u32>,
     burst: Option<u32>,
 }
 
-/// A place in which one request at a time waits for its turn. Whoever gives up while waiting has used
-/// nothing.
+/// A rate limiter in which one request at a time waits for its slot. A request that is cancelled
+/// while it waits uses no slot.
 pub(super) struct Pace {
-    /// How long one request is worth.
+    /// The interval between requests.
     each: Duration,
-    /// How much may be used ahead of time.
+    /// The burst tolerance, as time.
     ahead: Duration,
-    /// Until when everything is used up.
+    /// Until when the rate is used up; `None` before the first request.
     used_until: Mutex<Option<Instant>>,
 }
 
 impl Pace {
-    /// The pace of a rate; none where it sets none.
+    /// The limiter of a rate; `None` where the rate sets no limit.
     pub(super) fn of(rate: Rate) -> Option<Pace> {
         let each = Duration::from_secs(60) / rate.requests_per_minute.filter(|many| *many > 0)?;
         let ahead = each.saturating_mul(rate.burst.unwrap_or(1).saturating_sub(1));
         Some(Pace { each, ahead, used_until: Mutex::new(None) })
     }
 
-    /// Waits for a turn, unless it comes after the deadline.
+    /// Waits for a slot; refuses at once where it comes after the deadline.
     pub(super) async fn turn(&self, deadline: Instant) -> Result<(), Stop> {
         let mut used_until = self.used_until.lock().await;
         let now = Instant::now();
@@ -60,7 +60,7 @@ mod tests {
         Pace::of(Rate { requests_per_minute: Some(requests_per_minute), burst }).unwrap()
     }
 
-    /// After how many milliseconds each of some requests had its turn.
+    /// The delay in milliseconds after which each request got its slot.
     async fn turns(pace: &Pace, many: usize) -> Vec<u128> {
         let start = Instant::now();
         let mut turns = Vec::new();

@@ -1,4 +1,4 @@
-//! Reading a body, whole or as it comes, into the value that it is.
+//! Response decoding: reads a body, whole or streamed, into a JSON value within a size limit.
 
 use haft_driver::Link;
 use haft_model::{Code, Content};
@@ -9,17 +9,17 @@ use super::stream::{Events, Stream, Transport};
 use crate::exact;
 use crate::web::{HttpResponse, MOST_BYTES, RequestFailure};
 
-/// How many events a stream may have.
+/// Event limit of a stream.
 const MOST_EVENTS: usize = 10_000;
 
-/// Why an answer that says that the call went well is of no use.
+/// Why the body of a successful response is unusable.
 pub(super) enum Spoilt {
     BrokeOff,
     TooLarge(String),
     Wrong(String),
 }
 
-/// The value of a body and how many bytes it has. What comes a piece at a time is handed on meanwhile.
+/// The value of a body and its size in bytes. Streamed parts are forwarded as partial results.
 pub(super) async fn read(
     operation: &Operation,
     link: &Link,
@@ -46,7 +46,7 @@ pub(super) async fn read(
 impl Spoilt {
     pub(super) fn told(self, reads: bool) -> (Code, String) {
         match self {
-            // Nothing is lost by asking again for what was only looked up.
+            // A read that broke off can be retried without harm.
             Spoilt::BrokeOff if reads => {
                 (Code::DependencyUnavailable, "and its answer broke off".to_owned())
             }
@@ -71,7 +71,7 @@ fn no_text() -> Spoilt {
     Spoilt::Wrong("and its text is not UTF-8".to_owned())
 }
 
-/// Events, each handed on before the next is waited for; all of them, or the last.
+/// Reads an event stream and forwards each event; the value is all events or the last.
 async fn events(
     link: &Link,
     stream: &Stream,
@@ -116,7 +116,7 @@ async fn events(
     Ok((value, size.max(1)))
 }
 
-/// An event as a value, handed on as a part of the result.
+/// Decodes an event and forwards it as a partial result.
 async fn told(link: &Link, event: &str) -> Result<Value, Spoilt> {
     let value: Value = exact::read(event.as_bytes())
         .map_err(|_| Spoilt::Wrong("and an event of its stream is not JSON".to_owned()))?;
@@ -124,7 +124,7 @@ async fn told(link: &Link, event: &str) -> Result<Value, Spoilt> {
     Ok(value)
 }
 
-/// A body without events: its text is handed on as it comes.
+/// Reads a chunked body and forwards its text as it arrives.
 async fn pieces(
     link: &Link,
     stream: &Stream,
@@ -139,7 +139,7 @@ async fn pieces(
         }
         let over = stream.end_in(&bytes, before);
         bytes.truncate(over.unwrap_or(bytes.len()));
-        // A letter may be cut in two.
+        // A chunk may end within a UTF-8 sequence.
         let new = bytes.get(handed_on..).and_then(|new| new.utf8_chunks().next());
         if let Some(text) = new.map(|new| new.valid()).filter(|text| !text.is_empty()) {
             handed_on += text.len();
@@ -155,7 +155,7 @@ async fn pieces(
     }
 }
 
-/// A body as a value: JSON, or a text where the whole of it is wanted.
+/// Decodes a body: JSON, or text where the whole body is the output.
 fn value(bytes: &[u8], media_type: Option<&str>, takes_all: bool) -> Result<Value, Spoilt> {
     match media_type {
         _ if bytes.is_empty() => Ok(Value::Null),

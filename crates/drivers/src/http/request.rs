@@ -1,4 +1,6 @@
-//! From an input to the bytes of a request. What a caller gives never becomes more than a value.
+//! Request rendering: turns the input of a call into URL, headers and body.
+//!
+//! INVARIANT: an input never becomes more than a value: it adds no path segment, header or cookie.
 
 use std::borrow::Cow;
 
@@ -22,17 +24,17 @@ use crate::builtin::Root;
 use crate::template_context::Sources;
 use crate::web::Outgoing;
 
-/// What a call gives to its request.
+/// The inputs of a request.
 pub(super) struct RequestInput<'a> {
     pub(super) plan: &'a Plan,
-    /// What the backend knows the call by.
+    /// The idempotency key, for backends that accept one.
     pub(super) key: Option<&'a str>,
     pub(super) secrets: &'a Secrets,
-    /// Which page is asked for.
+    /// The page to request.
     pub(super) asked: &'a PageRequest,
 }
 
-/// Which page is asked for: by parameters, or at an address.
+/// A page: by query parameters, or by URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PageRequest {
     query: Vec<(String, String)>,
@@ -40,14 +42,14 @@ pub(super) struct PageRequest {
 }
 
 impl PageRequest {
-    /// Gives a parameter a value.
+    /// Sets a query parameter, in place of an earlier value.
     pub(super) fn set(&mut self, param: &str, value: String) {
         self.query.retain(|(known, _)| known != param);
         self.query.push((param.to_owned(), value));
     }
 }
 
-/// A request of which everything is known but what its files hold.
+/// A rendered request whose files are not read yet.
 pub(super) struct Draft {
     operation: (reqwest::Method, Writing),
     url: CheckedUrl,
@@ -56,7 +58,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// The request of a call.
+    /// Renders the request of a call.
     pub(super) fn of(
         manifest: &HttpManifest,
         operation: &Operation,
@@ -69,7 +71,7 @@ impl Draft {
         Ok(Draft { operation: (operation.method.clone(), operation.form), url, headers, payload })
     }
 
-    /// What it will touch.
+    /// The URL and the files that the request touches.
     pub(super) fn targets(&self, kinds: TargetKinds, files: Option<&Root>) -> Targets {
         let mut targets = Targets::default();
         if kinds.urls {
@@ -81,7 +83,7 @@ impl Draft {
         targets
     }
 
-    /// The request with its files.
+    /// Reads the files and completes the request.
     pub(super) async fn ready(self, files: impl FnOnce() -> UploadFiles) -> Result<Outgoing, Stop> {
         let Draft { operation: (method, form), url, mut headers, payload } = self;
         let sent = payload.gathered(form, files).await?;
@@ -94,7 +96,7 @@ impl Draft {
     }
 }
 
-/// The address: the base, the path and the query, or where the page before says that this one is.
+/// The URL: base, path and query, or the next page's URL, which must be on the same host.
 fn url(
     manifest: &HttpManifest,
     operation: &Operation,
@@ -103,7 +105,7 @@ fn url(
 ) -> Result<CheckedUrl, Stop> {
     let path = path(&operation.endpoint, scope)?;
     let mut query = query(operation, scope, asked)?;
-    // What follows a `?` of the endpoint is fixed, and goes first.
+    // A query in the endpoint is fixed, and goes first.
     let (path, fixed) = path.split_once('?').unwrap_or((&path, ""));
     if !fixed.is_empty() {
         let mark = if query.is_empty() { "" } else { "&" };
@@ -124,7 +126,7 @@ fn url(
     Ok(next)
 }
 
-/// The path below the base, each value as one segment or a part of one.
+/// Renders the path below the base URL; each input fills one segment or a part of one.
 fn path(endpoint: &Template, scope: &dyn Scope) -> Result<String, Stop> {
     let mut path = String::new();
     for piece in &endpoint.pieces {
@@ -160,14 +162,14 @@ fn path(endpoint: &Template, scope: &dyn Scope) -> Result<String, Stop> {
     }
 }
 
-/// Whether a segment of a path means its folder or the one above, however its dots are written.
+/// Whether a path segment is `.` or `..`, percent-encoded or not.
 fn climbs(segment: &str) -> bool {
-    // No segment that does is longer than two dots of three letters.
+    // `%2e%2e`, the longest such segment, has six bytes.
     segment.len() <= 6
         && matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }
 
-/// What the template says, except for what asks for a page. A value that is null is left out.
+/// Renders the query; page parameters override the template, and null values are left out.
 fn query(operation: &Operation, scope: &dyn Scope, asked: &PageRequest) -> Result<String, Stop> {
     let mut query = String::new();
     for (name, template) in &operation.query {
@@ -189,7 +191,7 @@ fn query(operation: &Operation, scope: &dyn Scope, asked: &PageRequest) -> Resul
     Ok(query)
 }
 
-/// A query that is ready for one part more.
+/// Appends a separator where the query is not empty.
 fn part(query: &mut String) -> &mut String {
     if !query.is_empty() {
         query.push('&');
@@ -240,7 +242,7 @@ fn headers(
     Ok(headers)
 }
 
-/// The cookies that have values.
+/// Renders the cookies, without null values.
 fn cookies(operation: &Operation, scope: &dyn Scope) -> Result<Vec<String>, Stop> {
     let mut cookies = Vec::new();
     for (name, template) in &operation.cookies {
@@ -252,7 +254,7 @@ fn cookies(operation: &Operation, scope: &dyn Scope) -> Result<Vec<String>, Stop
     Ok(cookies)
 }
 
-/// No value of a cookie may begin another.
+/// Refuses a value that would start another cookie.
 fn one_cookie_each(template: &Template, scope: &dyn Scope) -> Result<(), Stop> {
     for expression in template.expressions() {
         let value = expression.value(scope).map_err(|fault| unfilled(&fault, "headers"))?;

@@ -1,13 +1,13 @@
-//! How long a backend asks to be left alone.
+//! Retry-After: parses how long a backend asks the client to wait before a retry.
 
 use haft_model::{Timestamp, parse_http_date};
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// The longest that a backend can ask for: a day. A call waits no longer than its own time anyway.
+/// Upper bound of the delay in milliseconds: a day. The call's timeout bounds it further.
 const LONGEST: u64 = 24 * 60 * 60 * 1000;
 
-/// The milliseconds that `Retry-After` asks for, as seconds or as a date. A date is held against the
-/// backend's own clock where it tells it.
+/// The delay of `Retry-After` in milliseconds, from seconds or a date. A date is compared to the
+/// backend's own `Date` where it sends one.
 pub(super) fn asked(headers: &HeaderMap, now: Timestamp) -> Option<u64> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     wished(
@@ -16,11 +16,11 @@ pub(super) fn asked(headers: &HeaderMap, now: Timestamp) -> Option<u64> {
     )
 }
 
-/// The milliseconds that a text asks for, at most a day, given what time it is where it comes from.
+/// Parses a `Retry-After` value to milliseconds, at most a day; `there` is the backend's time.
 pub(crate) fn wished(text: &str, there: Timestamp) -> Option<u64> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // A number that is too large to be read asks for the longest that there is.
+        // A number that overflows counts as the upper bound.
         let seconds = text.parse::<u64>().unwrap_or(u64::MAX);
         return Some(seconds.saturating_mul(1000).min(LONGEST));
     }
@@ -51,7 +51,7 @@ mod tests {
         }
     }
 
-    /// Whatever digits or dates a backend sends, the wish is none or at most a day.
+    /// Whatever digits or dates a backend sends, the delay is none or at most a day.
     #[test]
     fn wishes_of_any_size_are_capped() {
         let now = Timestamp::UNIX_EPOCH;

@@ -1,4 +1,4 @@
-//! The secrets of a request: which it wants, opened for one attempt, and never left out.
+//! Request secrets: collects the secrets that an operation names, and opens them for one attempt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use super::operation::Operation;
 use crate::failure::{running, unsent};
 
-/// What stands where a secret will be, while a request is only looked at.
+/// Placeholder of a secret while a request is only validated.
 const STAND_IN: &str = "secret";
 
-/// A login by name and password, each the name of a secret.
+/// HTTP basic authentication: the names of the secrets for user and password.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Basic {
@@ -27,14 +27,14 @@ pub(super) struct Basic {
 
 /// The secrets of one request.
 pub(super) enum Secrets {
-    /// None of them: the request is only looked at.
+    /// Placeholders, for validation without opening a secret.
     StandIns,
-    /// By their names, and the value of the header that logs in by name and password.
+    /// The opened secrets by name, and the encoded credentials for basic authentication.
     Opened(BTreeMap<String, Secret>, Option<Secret>),
 }
 
 impl Secrets {
-    /// Opens what an operation wants.
+    /// Opens the secrets of an operation.
     pub(super) async fn open(safe: &Safe<'_>, operation: &Operation) -> Result<Secrets, Failure> {
         let mut opened = BTreeMap::new();
         for name in &operation.secrets {
@@ -50,7 +50,7 @@ impl Secrets {
         Ok(Secrets::Opened(opened, login))
     }
 
-    /// What templates find under `secrets`.
+    /// The `secrets` object of the template context.
     pub(super) fn scope(&self, operation: &Operation) -> Value {
         let value = |name: &String| match self {
             Secrets::StandIns => json!(STAND_IN),
@@ -59,7 +59,7 @@ impl Secrets {
         operation.secrets.iter().map(|name| (name.clone(), value(name))).collect()
     }
 
-    /// The header that logs in by name and password.
+    /// The `Authorization` header for basic authentication.
     pub(super) fn login(&self) -> Option<HeaderValue> {
         let Secrets::Opened(_, Some(login)) = self else { return None };
         let value = HeaderValue::from_str(&format!("Basic {}", login.expose())).ok();
@@ -67,13 +67,13 @@ impl Secrets {
     }
 }
 
-/// A header that is shown nowhere.
+/// Marks a header value as sensitive, so that the HTTP client does not show it.
 pub(super) fn sensitive(mut value: HeaderValue) -> HeaderValue {
     value.set_sensitive(true);
     value
 }
 
-/// Whether a template is made of secrets.
+/// Whether a template contains a secret.
 pub(super) fn are_in(template: &Template) -> bool {
     template.expressions().any(is_secret)
 }
@@ -83,7 +83,7 @@ fn is_secret(expression: &Expression) -> bool {
 }
 
 impl Basic {
-    /// Name and password as the header has them, after its first word.
+    /// The base64 credentials after `Basic`.
     fn header(&self, opened: &BTreeMap<String, Secret>) -> Result<Secret, Failure> {
         let value = |name: &str| opened.get(name).map_or("", Secret::expose);
         let user = value(&self.user);
@@ -95,7 +95,7 @@ impl Basic {
     }
 }
 
-/// The names of the secrets that an operation is made of. Where a login is declared, there are some.
+/// The names of an operation's secrets; a driver that declares a login must use one.
 pub(super) fn wanted(
     operation: &Operation,
     driver: &str,
@@ -119,7 +119,7 @@ pub(super) fn wanted(
     }
 }
 
-/// The refusal of a request that would go out without the login that its driver declares.
+/// The refusal of a request that would omit the login that its driver declares.
 fn left_out(driver: &str) -> Stop {
     let words = format!("driver `{driver}` declares a login, and this request carries none of it");
     Stop::new(Code::CredentialMissing, words)

@@ -1,12 +1,12 @@
 //! Content negotiation and framing of streamed responses: server-sent events, JSON lines or chunks;
 //! a backend may always answer with plain JSON instead.
 //!
-//! Each event is handed on as it comes. The result is one all the same: the list of all events, or the
-//! last of them, and `response_extract` looks at that.
+//! Each event is forwarded as it arrives. The result is the list of all events or the last event,
+//! and `response_extract` applies to that.
 
 use serde::Deserialize;
 
-/// How a stream is framed.
+/// The framing of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Transport {
@@ -15,7 +15,7 @@ pub(super) enum Transport {
     Chunked,
 }
 
-/// Which events the result is made of.
+/// Which events make up the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Events {
@@ -24,7 +24,7 @@ pub(super) enum Events {
     Last,
 }
 
-/// What a manifest says of a stream.
+/// The `streaming` setting of a manifest.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct WrittenStream {
     transport: Option<Transport>,
@@ -32,22 +32,22 @@ pub(super) struct WrittenStream {
     terminator: Option<String>,
 }
 
-/// How an answer is streamed.
+/// The streaming of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stream {
     pub(super) transport: Transport,
-    /// The name of the events that count, where not all do.
+    /// The name of the events that count; `None` for all.
     pub(super) event: Option<String>,
-    /// What ends it.
+    /// The text that ends the stream; `None` where the end of the body does.
     pub(super) terminator: Option<String>,
     pub(super) events: Events,
 }
 
 impl Stream {
-    /// What an entry says, and where it does not, its driver; none where neither says how.
+    /// Merges the entry's setting with the driver's; `None` where neither sets a transport.
     ///
-    /// `event_field` is read in both ways in which it is published: `data` is the field of a
-    /// server-sent event that holds its value, and any other word is the name of the events that count.
+    /// `event_field` is read in both published meanings: `data` is the field of a server-sent event
+    /// that holds its value, and any other word is the name of the events that count.
     pub(super) fn of(
         own: Option<&WrittenStream>,
         driver: Option<&WrittenStream>,
@@ -70,7 +70,7 @@ impl Stream {
         Ok(Some(Stream { transport, event, terminator, events }))
     }
 
-    /// What the request says that it takes.
+    /// The `Accept` header of the request.
     pub(super) fn accepts(&self) -> &'static str {
         match self.transport {
             Transport::Sse => "text/event-stream, application/json",
@@ -79,7 +79,7 @@ impl Stream {
         }
     }
 
-    /// Whether an answer of this type is one: a backend may always answer at once instead.
+    /// Whether a response of this media type is streamed; a backend may answer plain JSON instead.
     pub(super) fn is(&self, media_type: Option<&str>) -> bool {
         match self.transport {
             Transport::Sse => media_type.is_none_or(|stated| stated == "text/event-stream"),
@@ -87,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// Where a body without events ends, of which so much was looked at before.
+    /// Where the terminator begins in a chunked body; earlier calls searched up to `looked_at`.
     pub(super) fn end_in(&self, bytes: &[u8], looked_at: usize) -> Option<usize> {
         let terminator = self.terminator.as_ref()?.as_bytes();
         let from = looked_at.saturating_sub(terminator.len());
@@ -95,7 +95,7 @@ impl Stream {
         new.windows(terminator.len()).position(|part| part == terminator).map(|at| from + at)
     }
 
-    /// Cuts what comes into events.
+    /// A decoder that splits the body into events.
     pub(super) fn frames(&self) -> Frames {
         Frames {
             stream: self.clone(),
@@ -107,7 +107,7 @@ impl Stream {
     }
 }
 
-/// What has come of a stream and is no event yet.
+/// An incremental decoder of events.
 pub(super) struct Frames {
     stream: Stream,
     line: Vec<u8>,
@@ -116,17 +116,17 @@ pub(super) struct Frames {
     name: String,
 }
 
-/// A stream holds what is no text.
+/// The stream is not UTF-8.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoText;
 
 impl Frames {
-    /// The events that a piece completes.
+    /// Decodes a chunk and returns the events that it completes.
     pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<String>, NoText> {
         let mut events = Vec::new();
         let mut lines = piece.split_inclusive(|byte| matches!(byte, b'\n' | b'\r'));
         while let Some((end, line)) = lines.next().and_then(<[u8]>::split_last) {
-            // The second half of a line end is no line.
+            // The line feed of a CRLF that was split between chunks is no line.
             if *end == b'\n' && line.is_empty() && self.after_cr {
                 self.after_cr = false;
                 continue;
@@ -141,13 +141,13 @@ impl Frames {
         Ok(events)
     }
 
-    /// The event that the end completes: a stream that is whole may leave its last line end out.
+    /// The event that the end of the body completes; the last line end may be missing.
     pub(super) fn end(&mut self) -> Result<Option<String>, NoText> {
         let last = self.line_ends()?;
         Ok(last.or_else(|| self.dispatched()))
     }
 
-    /// Whether an event is the last word of its stream.
+    /// Whether an event is the terminator.
     pub(super) fn is_over(&self, event: &str) -> bool {
         self.stream.terminator.as_deref() == Some(event.trim())
     }
@@ -175,7 +175,7 @@ impl Frames {
         Ok(None)
     }
 
-    /// The event that an empty line ends, if it counts.
+    /// The event that a blank line ends, if it counts.
     fn dispatched(&mut self) -> Option<String> {
         let name = std::mem::take(&mut self.name);
         let data = self.data.take()?;
@@ -196,7 +196,7 @@ mod tests {
         Stream::of(Some(&written), None, Events::All).unwrap().unwrap()
     }
 
-    /// The events of a text, however it is cut into pieces.
+    /// The events of a text, which must not depend on how it is split into chunks.
     fn events(stream: &Stream, text: &str) -> Vec<String> {
         let whole = cut(stream, text, text.len());
         for size in 1..4 {

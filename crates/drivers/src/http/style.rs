@@ -1,12 +1,11 @@
-//! How lists and objects are written where there is only text: in a query, a form, a header, a path.
-//!
-//! The styles are those of OpenAPI. What they cannot write, such as a list inside a list, is refused.
+//! Parameter serialization (OpenAPI styles): writes lists and objects into a query, form, header or
+//! path. A nested list or object is refused.
 
 use haft_model::{Code, Stop};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How one name's values are written.
+/// The serialization style of one parameter.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Style {
@@ -26,13 +25,13 @@ enum ParameterKind {
 }
 
 impl Style {
-    /// The pairs that a value becomes, ready for a query or a form; none where there is no value.
+    /// Serializes a value to percent-encoded `name=value` pairs; none for null.
     pub(super) fn pairs(self, name: &str, value: &Value) -> Result<Vec<String>, Stop> {
         let pairs = self.written(name, value, encoded)?;
         Ok(pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect())
     }
 
-    /// The same as names and values of parts, in which every letter stands for itself.
+    /// Serializes a value to names and values of multipart parts, without percent-encoding.
     pub(super) fn parts(self, name: &str, value: &Value) -> Result<Vec<(String, String)>, Stop> {
         self.written(name, value, str::to_owned)
     }
@@ -85,7 +84,7 @@ impl Style {
         }
     }
 
-    /// What stands between two values. A comma means itself wherever it is written.
+    /// The separator of values. A comma is never percent-encoded.
     fn mark(self, write: fn(&str) -> String) -> String {
         match self.style {
             ParameterKind::Form | ParameterKind::DeepObject => ",".to_owned(),
@@ -95,7 +94,7 @@ impl Style {
     }
 }
 
-/// A value where lists are separated by commas: in a header or a segment of a path.
+/// Serializes a value in `simple` style, for a header or a path segment.
 pub(super) fn simple(name: &str, value: &Value) -> Result<Vec<String>, Stop> {
     match value {
         Value::Array(items) => items.iter().map(|item| plain(name, item)).collect(),
@@ -112,7 +111,7 @@ pub(super) fn simple(name: &str, value: &Value) -> Result<Vec<String>, Stop> {
     }
 }
 
-/// A value that is no list and no object, as text.
+/// A scalar as text; refuses a list or an object.
 fn plain(name: &str, value: &Value) -> Result<String, Stop> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -126,14 +125,14 @@ fn unwritable(name: &str) -> Stop {
     Stop::new(Code::InputValue, words).help("write it as JSON, by `| json`")
 }
 
-/// A text of which every byte that means something in an address is written as `%XX`.
+/// Percent-encodes all bytes but the unreserved ones of RFC 3986.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     encode(text, &mut encoded);
     encoded
 }
 
-/// The same at the end of another text.
+/// Percent-encodes a text onto the end of another.
 pub(super) fn encode(text: &str, into: &mut String) {
     for byte in text.bytes() {
         match byte {

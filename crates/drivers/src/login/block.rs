@@ -1,4 +1,4 @@
-//! The `auth` block of a driver, as its manifest has it.
+//! `auth` block: the login settings of a driver's manifest.
 
 use haft_model::{Span, Timestamp, parse_duration};
 use serde::Deserialize;
@@ -8,17 +8,17 @@ use super::Sign;
 use crate::WorkingFolder;
 use crate::cli::program;
 
-/// Whether and how one logs in.
+/// Whether a driver needs a login, and how to log in.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AuthBlock {
-    /// A SECRETS.md, or an AUTH.md that says how.
+    /// Path of a SECRETS.md, or of an AUTH.md that describes the login.
     #[serde(rename = "ref")]
     pub reference: Option<String>,
     state: LoginBlockState,
-    /// What starts a login.
+    /// How to start a login.
     pub login: Option<LoginBlock>,
-    /// What keeps it.
+    /// How to renew a login.
     pub refresh: Option<Refresh>,
     expiry: Option<Expiry>,
 }
@@ -30,51 +30,51 @@ struct LoginBlockState {
     paths: Vec<String>,
 }
 
-/// What starts a login.
+/// How to start a login.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct LoginBlock {
-    /// A command.
+    /// The command that logs in.
     pub cmd: Option<String>,
-    /// A page.
+    /// The page to log in at.
     pub url: Option<String>,
-    /// Whether the command talks with a person.
+    /// Whether the command needs a terminal.
     pub interactive: bool,
-    /// Whether the page sends its visitor back.
+    /// Whether the page redirects back to a local callback URL.
     pub requires_callback_url: bool,
-    /// How one knows that it is done.
+    /// The check that the login is complete.
     pub completes_when: Option<CompletesWhen>,
 }
 
-/// How one knows that a login is done.
+/// The check that a login is complete.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct CompletesWhen {
-    /// A command.
+    /// A command to run.
     pub cmd: Option<String>,
-    /// How it ends then.
+    /// The exit code of the command that means success; 0 by default.
     pub exit_code: i32,
-    /// A request.
+    /// A request to send; used where there is no command.
     pub http: Option<Asks>,
 }
 
-/// A request that tells whether somebody is logged in.
+/// A request whose status tells whether the user is logged in.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Asks {
-    /// Where.
+    /// URL of a GET request.
     pub url: String,
-    /// The status of its answer then.
+    /// The status that means logged in; any success status if absent.
     pub expect_status: Option<u16>,
 }
 
-/// What keeps a login.
+/// How to renew a login.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Refresh {
-    /// A command; an empty one means that the driver does it itself.
+    /// The renewal command; an empty one means that the driver renews the login itself.
     pub cmd: Option<String>,
-    /// How often.
+    /// The renewal interval, as a duration text.
     pub every: Option<String>,
 }
 
@@ -85,8 +85,8 @@ struct Expiry {
 }
 
 impl AuthBlock {
-    /// The block of a manifest; none where nobody has to log in. One that cannot be read wants a
-    /// login that nobody can go through.
+    /// Reads the block of a manifest; `None` if no login is needed. An unreadable block requires a
+    /// login that no flow can complete.
     pub fn of(manifest: &Value) -> Option<AuthBlock> {
         let block = manifest.get("auth").filter(|block| !block.is_null())?;
         let unreadable =
@@ -94,22 +94,22 @@ impl AuthBlock {
         Some(AuthBlock::deserialize(block).unwrap_or_else(|_| unreadable()))
     }
 
-    /// The sign by which the driver of an `auth` block sees that a login has run out.
+    /// The sign of an expired login in an `auth` block.
     pub(crate) fn sign_of(auth: Option<&Value>) -> Option<Sign> {
         AuthBlock::deserialize(auth?).ok()?.sign()
     }
 
-    /// The variables that hold a login.
+    /// The environment variables that hold a credential.
     pub fn variables(&self) -> &[String] {
         &self.state.env
     }
 
-    /// Whether the program of the driver keeps a login in a file of its own.
+    /// Whether the driver's program has a login in a file of its own.
     pub fn is_kept(&self, place: &WorkingFolder) -> bool {
         program::any_exists(&self.state.paths, place, &place.root)
     }
 
-    /// Whether there is a login that somebody can go through: a command, a page, or an AUTH.md.
+    /// Whether a login flow exists: a command, a page, or an AUTH.md.
     pub fn has_way(&self) -> bool {
         let login = self.login.as_ref();
         let named = self.reference.as_deref().and_then(|path| path.rsplit('/').next());
@@ -117,12 +117,12 @@ impl AuthBlock {
             || named.is_some_and(|name| name == "AUTH.md" || name.ends_with(".AUTH.md"))
     }
 
-    /// The sign that a login has run out.
+    /// The sign of an expired login.
     pub fn sign(&self) -> Option<Sign> {
         Sign::parse(self.expiry.as_ref()?.detect.as_deref()?)
     }
 
-    /// Whether a login from then has to be renewed now, before the next call.
+    /// Whether a login from `since` must be renewed before the next call.
     pub fn is_due(&self, since: Timestamp, now: Timestamp) -> bool {
         let every = self.refresh.as_ref().and_then(|refresh| refresh.every.as_deref());
         let span: Option<Span> = every.and_then(parse_duration);

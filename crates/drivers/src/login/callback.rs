@@ -1,4 +1,4 @@
-//! The address that a page sends its visitor back to: on this machine, once, and for a while.
+//! Loopback redirect: a local HTTP listener that accepts one login callback before its timeout.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -10,22 +10,22 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{Reason, failed};
 use crate::http::encoded;
 
-/// How much of a request is read.
+/// Most bytes of a request that are read.
 const MOST: usize = 16 * 1024;
 
-/// How long one visitor may take to say what they want.
+/// Timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An address that is called once.
+/// A callback URL on the loopback interface, used once.
 pub struct Callback {
     listener: TcpListener,
-    /// What the visitor has to bring along, since anybody on this machine can call.
+    /// The `state` that the browser must return, since any process on this machine can connect.
     state: String,
     port: u16,
 }
 
 impl Callback {
-    /// An address of this machine that nobody else knows.
+    /// Binds a free loopback port and generates a random `state`.
     pub async fn open() -> Result<Callback, Stop> {
         let opened = async {
             let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -39,24 +39,24 @@ impl Callback {
         })
     }
 
-    /// Where a visitor is sent back to.
+    /// The redirect URI.
     pub fn address(&self) -> String {
         format!("http://127.0.0.1:{}/callback", self.port)
     }
 
-    /// The same for a visitor who brings along what somebody else made up.
+    /// Expects a `state` that another party generated.
     pub fn expecting(self, state: &str) -> Callback {
         Callback { state: state.to_owned(), ..self }
     }
 
-    /// The page, with where to come back to and what to bring along.
+    /// The login page's URL with `redirect_uri` and `state` added.
     pub fn page(&self, url: &str) -> String {
         let joint = if url.contains('?') { '&' } else { '?' };
         let back = encoded(&self.address());
         format!("{url}{joint}redirect_uri={back}&state={}", self.state)
     }
 
-    /// Waits for the visitor, and gives the token that they bring along, if any.
+    /// Waits for the browser, and returns the token in the callback, if any.
     pub async fn visited(self, within: Duration) -> Result<Option<Secret>, Stop> {
         let query = self.came_back(within).await?;
         let token = ["access_token", "token"].iter().find_map(|name| fields(&query).remove(name));
@@ -67,7 +67,7 @@ impl Callback {
         }
     }
 
-    /// Waits for the visitor, and gives everything that they bring along, as it stands in the address.
+    /// Waits for the browser, and returns the raw query of the callback.
     pub async fn came_back(self, within: Duration) -> Result<String, Stop> {
         let waiting = async {
             loop {
@@ -84,7 +84,7 @@ impl Callback {
         tokio::time::timeout(within, waiting).await.unwrap_or_else(|_| Err(late()))
     }
 
-    /// What one visitor brings: none where it is not the one who is waited for.
+    /// Answers one request; `None` if it is not the expected callback.
     async fn answer(&self, mut stream: TcpStream) -> Option<Result<String, Stop>> {
         let head = head(&mut stream).await?;
         let heard = self.heard(&head);
@@ -109,7 +109,7 @@ impl Callback {
             let (name, value) = line.split_once(':')?;
             name.eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
         });
-        // A name that somebody else answers for could lead a visitor here as well.
+        // DNS rebinding: a foreign host name could lead a browser here as well.
         if host.as_deref() != Some(&*format!("127.0.0.1:{}", self.port)) {
             return None;
         }

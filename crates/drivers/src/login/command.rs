@@ -1,4 +1,4 @@
-//! Logging in by a command of the driver, confined like everything else that it runs.
+//! Login command: runs a driver's own login program, confined like its other programs.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,32 +18,32 @@ use crate::failure::{OUT_OF_MEMORY, violation};
 use crate::sandbox_opening::{SandboxOpening, looking};
 use crate::web::form;
 
-/// How long a command may take.
+/// Timeout of a command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The same where a person has to type.
+/// Timeout of a command that a person types into.
 const ATTENDED: Duration = Duration::from_secs(600);
 
-/// Lets a person see and type what a program at the other end of a terminal writes and reads, until
-/// the program is gone. Gives whether the person called it off.
+/// Connects a person to the terminal of a program until it exits. Returns whether the person
+/// cancelled.
 pub type Attend<'a> = &'a (dyn Fn(OwnedFd) -> BoxFuture<'a, bool> + Send + Sync);
 
-/// A command of a driver that has to do with its login.
+/// A login command of a driver.
 pub struct Program<'a> {
-    /// The manifest of the driver, which says what the command may touch.
+    /// The driver's manifest, which limits what the command may access.
     pub manifest: &'a Value,
-    /// Where it runs.
+    /// The folder and sandbox that it runs in.
     pub place: &'a WorkingFolder,
 }
 
 impl Program<'_> {
-    /// Runs a command and gives the code with which it ended. It sees what the driver declares, may
-    /// write where the driver keeps its login, and reaches the hosts of the driver.
+    /// Runs a command and returns its exit code. It sees what the driver declares, may write the
+    /// driver's login files, and reaches the driver's hosts.
     pub async fn run(&self, command: &str) -> Result<i32, Stop> {
         self.ended(command, self.confined(command)?, PATIENCE, std::future::pending()).await
     }
 
-    /// The same with a terminal of the command's own, at whose other end a person sits.
+    /// Runs a command with a terminal of its own, which `attend` connects to a person.
     pub async fn run_attended(&self, command: &str, attend: Attend<'_>) -> Result<i32, Stop> {
         let (ours, theirs) = terminal().map_err(|fault| {
             failed(Reason::Upstream, format!("`{command}` gets no terminal: {fault}"))
@@ -54,7 +54,7 @@ impl Program<'_> {
         confined.env.entry("TERM".to_owned()).or_insert(kind);
         let called_off = async {
             if !attend(ours).await {
-                // It is over by itself, and says so.
+                // The program exits by itself, and its exit ends the wait.
                 std::future::pending::<()>().await;
             }
         };
@@ -67,7 +67,7 @@ impl Program<'_> {
         let mut words = words.into_iter();
         let program =
             words.next().ok_or_else(|| failed(Reason::Upstream, "the command is empty"))?;
-        // No contract narrows a login: the driver's own declarations are all there is.
+        // No contract narrows a login: only the driver's own declarations apply.
         let opening =
             SandboxOpening::within(self.manifest, &looking(["*".to_owned()]), self.place)?;
         Ok(opening.confined(&program, words.collect(), self.place))
@@ -107,7 +107,7 @@ impl Program<'_> {
     }
 }
 
-/// A terminal: the end that a person sits at, and the end that a program is given.
+/// Opens a pseudo-terminal: the person's end, and the program's end.
 fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = openpt(flags)?;
@@ -118,7 +118,7 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 impl CompletesWhen {
-    /// Whether somebody is logged in, as the driver wants it found out.
+    /// Whether the user is logged in, by the driver's own check.
     pub async fn holds(&self, program: &Program<'_>, guard: &AddressGuard) -> Result<bool, Stop> {
         if let Some(command) = &self.cmd {
             return Ok(program.run(command).await? == self.exit_code);

@@ -1,5 +1,5 @@
-//! The device flow (RFC 8628): a person types a code in elsewhere, and the server is asked until they
-//! have. Where to ask is found out from the service itself, and nothing is followed elsewhere.
+//! Device flow (RFC 8628): a person types a code in elsewhere, and the driver polls the server. The
+//! service itself names its endpoints, and no redirect is followed.
 
 use std::time::Duration;
 
@@ -14,40 +14,40 @@ use crate::web::form::{self, TokenResponse};
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// How long a code may be good for, whatever the server says.
+/// Longest lifetime of a code in seconds, whatever the server says.
 const LONGEST: u64 = 30 * 60;
 
-/// How often in a row the server may fail to answer while it is asked.
+/// Most consecutive failures while polling.
 const MOST_FAILURES: u32 = 3;
 
-/// The service that one logs in to.
+/// The service to log in to.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// Where its API is.
+    /// Base URL of its API.
     pub api_base: String,
-    /// What the login is for.
+    /// The audience of the token.
     pub audience: Option<String>,
 }
 
-/// A login by a code that a person types in elsewhere.
+/// A device flow login.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// Who asks.
+    /// The OAuth client id.
     pub client: String,
-    /// What is asked for.
+    /// The scopes to request, separated by spaces.
     pub scope: Option<String>,
-    /// How long a second of the server is; a test may be in a hurry.
+    /// Length of one second of the server's intervals; tests shorten it.
     pub second: Duration,
 }
 
-/// Where one asks.
+/// The endpoints of the authorization server.
 struct Endpoints {
     device: String,
     token: String,
 }
 
 impl Device {
-    /// Logs in: tells the person what to do, and waits until they have.
+    /// Logs in: shows the person the code, and waits for the token.
     pub async fn log_in(
         &self,
         service: &Service,
@@ -83,7 +83,7 @@ impl Device {
         Ok(Token { endpoint: Some(endpoints.token), client: Some(self.client.clone()), ..token })
     }
 
-    /// Asks until there is an answer, no more often than the server wants.
+    /// Polls until the server decides, no more often than it allows.
     async fn answered(
         &self,
         endpoints: &Endpoints,
@@ -132,14 +132,15 @@ impl Device {
     }
 }
 
-/// What is waited for.
+/// A pending device authorization.
 struct Waiting<'a> {
     device: &'a str,
     until: Instant,
     interval: u64,
 }
 
-/// Where one asks, as the service says: by the server of logins that it names, or by itself.
+/// Discovers the endpoints through the service's protected resource metadata, else from its
+/// `agentproto-host.json`.
 async fn discover(service: &Service, guard: &AddressGuard) -> Result<Endpoints, Stop> {
     let base = service.api_base.trim_end_matches('/');
     let lost = |words: String| {
@@ -175,7 +176,7 @@ async fn discover(service: &Service, guard: &AddressGuard) -> Result<Endpoints, 
     }
 }
 
-/// A document that is there as it is: a redirect is none.
+/// Fetches a JSON document; a redirect counts as a failure.
 async fn document(guard: &AddressGuard, url: &str) -> Result<Value, String> {
     let said = form::get(guard, url).await.map_err(|stop| stop.message)?;
     match said.is_success() && said.body.is_object() {

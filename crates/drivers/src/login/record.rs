@@ -1,4 +1,4 @@
-//! Who logged in where, and since when. No token is in it.
+//! Login record: who logged in to which driver and when, without any token.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -7,48 +7,48 @@ use std::path::PathBuf;
 use haft_model::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How many scopes are remembered that calls lacked.
+/// Most missing scopes that a record keeps.
 const MOST_LACKED: usize = 64;
 
 /// A login of one actor to one driver, in this workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoginRecord {
-    /// The driver.
+    /// The driver's id.
     pub driver: String,
-    /// Who; everybody where none is named.
+    /// The actor; `None` means every actor.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub actor: Option<String>,
-    /// Since when, or since it was last renewed.
+    /// When the login was made or last renewed.
     pub since: Timestamp,
-    /// Whether it was seen to have run out.
+    /// Whether a call found the login expired.
     #[serde(default)]
     pub expired: bool,
-    /// How far it reaches, where whoever gave it out said so.
+    /// The granted scopes, if the authorization server named them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub scopes: Vec<String>,
-    /// What calls lacked since then; the next login asks for it as well.
+    /// Scopes that calls lacked since then; the next login requests them as well.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub lacked: Vec<String>,
 }
 
-/// The file of logins.
+/// The file of login records.
 #[derive(Clone, Debug)]
 pub struct Logins {
     file: PathBuf,
 }
 
 impl Logins {
-    /// The logins in a file, which does not have to be there.
+    /// The records in a file, which need not exist.
     pub fn new(file: PathBuf) -> Logins {
         Logins { file }
     }
 
-    /// The login of somebody: their own, or everybody's.
+    /// The login of an actor: their own, else the one for every actor.
     pub fn find(&self, driver: &str, actor: &str) -> io::Result<Option<LoginRecord>> {
         Ok(Logins::of(&self.all()?, driver, actor).cloned())
     }
 
-    /// The same among logins that were read already.
+    /// Finds a login among records that were read already.
     pub fn of<'a>(all: &'a [LoginRecord], driver: &str, actor: &str) -> Option<&'a LoginRecord> {
         let whose = |wanted: Option<&str>| {
             all.iter().find(|one| one.driver == driver && one.actor.as_deref() == wanted)
@@ -56,7 +56,7 @@ impl Logins {
         whose(Some(actor)).or_else(|| whose(None))
     }
 
-    /// Puts a login on record, in place of the one that was there.
+    /// Stores a login, and replaces the earlier one of the same driver and actor.
     pub fn put(&self, login: LoginRecord) -> io::Result<()> {
         let _lock = self.locked()?;
         let mut all = self.all()?;
@@ -65,7 +65,7 @@ impl Logins {
         self.save(&all)
     }
 
-    /// Notes that the login of somebody has run out; whether there was one.
+    /// Marks an actor's login as expired; returns whether there was one.
     pub fn expired(&self, driver: &str, actor: &str) -> io::Result<bool> {
         let _lock = self.locked()?;
         let Some(found) = self.find(driver, actor)? else { return Ok(false) };
@@ -75,7 +75,7 @@ impl Logins {
         Ok(true)
     }
 
-    /// Notes what a call lacked of the login of somebody.
+    /// Records the scopes that a call lacked.
     pub fn fell_short(&self, driver: &str, actor: &str, scopes: &[String]) -> io::Result<()> {
         let _lock = self.locked()?;
         let Some(found) = self.find(driver, actor)? else { return Ok(()) };
@@ -89,7 +89,7 @@ impl Logins {
         self.save(&all)
     }
 
-    /// Notes that somebody gave drivers another secret, so that what had run out may work again.
+    /// Clears the expiry of these drivers' logins after a secret changed; `None` means every actor.
     pub fn mended(&self, drivers: &[String], actor: Option<&str>) -> io::Result<()> {
         let _lock = self.locked()?;
         let mut all = self.all()?;
@@ -105,7 +105,7 @@ impl Logins {
         self.save(&all)
     }
 
-    /// Every login on record.
+    /// All records; none if the file does not exist.
     pub fn all(&self) -> io::Result<Vec<LoginRecord>> {
         match fs::read(&self.file) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),

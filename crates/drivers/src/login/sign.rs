@@ -1,36 +1,36 @@
-//! Signs that a login has run out, in the vocabulary of AIP-30.
+//! Login expiry detection: the signs of an expired login, in the vocabulary of AIP-30.
 
 use haft_model::{Code, Stop};
 use serde_json::{Map, Value, json};
 
-/// What a driver looks for after each call.
+/// The sign that a driver checks after each call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// A program ended with this code.
+    /// The program exits with this code.
     ExitCode(i32),
-    /// A server answered with this status.
+    /// The server answers with this status.
     HttpStatus(u16),
-    /// A function raised this.
+    /// The function raises this exception.
     Exception(String),
-    /// An answer has this header with this value.
+    /// The response has this header with this value.
     Header(String, String),
 }
 
-/// What a driver saw of a call.
+/// What a driver observed of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoginSignal<'a> {
-    /// How its program ended.
+    /// Exit code of its program.
     pub exit_code: Option<i32>,
-    /// What its server answered.
+    /// Status of its HTTP response.
     pub http_status: Option<u16>,
-    /// What its function raised.
+    /// Class name of the exception that its function raised.
     pub exception: Option<&'a str>,
-    /// The headers of its answer.
+    /// Headers of its HTTP response.
     pub headers: &'a [(&'a str, &'a str)],
 }
 
 impl Sign {
-    /// A sign as `expiry.detect` writes it; none where nothing could look for it.
+    /// Parses `expiry.detect`; `None` if the sign is unknown or malformed.
     pub fn parse(text: &str) -> Option<Sign> {
         let (kind, rest) = text.split_once(':')?;
         match kind {
@@ -46,7 +46,7 @@ impl Sign {
         }
     }
 
-    /// Whether it was seen.
+    /// Whether the signal shows this sign.
     pub fn is_in(&self, seen: &LoginSignal<'_>) -> bool {
         match self {
             Sign::ExitCode(code) => seen.exit_code == Some(*code),
@@ -60,8 +60,8 @@ impl Sign {
     }
 }
 
-/// The failure of a call whose backend no longer takes the login. What was known of it stays, and
-/// whoever looks after logins knows it by `cause.login`.
+/// Marks the failure of a call whose backend rejects the login. It keeps the known facts; the host
+/// recognizes it by `cause.login`.
 pub(crate) fn ran_out(stop: Stop, driver: &str) -> Stop {
     let mut cause = match stop.cause {
         Value::Object(cause) => cause,

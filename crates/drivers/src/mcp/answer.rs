@@ -1,4 +1,4 @@
-//! From a server's answer to what came out of the call.
+//! Result mapping: turns a `tools/call` result into the output or the failure of a call.
 
 use haft_driver::{Failure, Output};
 use haft_model::{Code, Content, EffectState, Link, Media, Stop};
@@ -11,7 +11,8 @@ use super::tools::one_line;
 use crate::exact;
 use crate::web::MOST_BYTES;
 
-/// What a tool gave back. That it did so is known, whatever is wrong with it.
+/// Maps a successful result to an output. The effect stays as known, even where the result is
+/// invalid or too large.
 pub(super) fn taken(
     result: CallToolResult,
     entry: &McpEntry,
@@ -35,7 +36,7 @@ pub(super) fn taken(
     Ok(exact::settled(output))
 }
 
-/// A tool that failed, in its own words.
+/// Maps a result with `isError` to a failure that quotes the tool's own text.
 pub(super) fn failed(result: &CallToolResult, entry: &McpEntry, effect: EffectState) -> Failure {
     let said = result.content.iter().find_map(ContentBlock::as_text);
     let words = said.map(|said| one_line(&said.text)).filter(|said| !said.is_empty());
@@ -49,7 +50,7 @@ pub(super) fn failed(result: &CallToolResult, entry: &McpEntry, effect: EffectSt
     Failure::new(Stop::new(Code::ExecutionFailed, words).because(cause), effect)
 }
 
-/// A tool that would rather be told more first. Nobody is there whom it could ask, so it did nothing.
+/// Refuses an elicitation of a tool where the caller cannot answer; the tool has done nothing yet.
 pub(super) fn asks(result: &InputRequiredResult, entry: &McpEntry) -> Stop {
     let requests = serde_json::to_value(&result.input_requests).unwrap_or_default();
     let asked = requests.as_object().into_iter().flatten().find_map(|(_, request)| {
@@ -60,7 +61,7 @@ pub(super) fn asks(result: &InputRequiredResult, entry: &McpEntry) -> Stop {
     }))
 }
 
-/// The refusal of a question that nobody can be asked.
+/// The refusal of an elicitation that the caller cannot answer.
 pub(super) fn unanswerable(tool: &str, asked: &str) -> Stop {
     let words = match asked {
         "" => format!("`{tool}` wants to be told more before it goes on"),
@@ -70,7 +71,7 @@ pub(super) fn unanswerable(tool: &str, asked: &str) -> Stop {
         .help("call from a client that shows forms, or give the answer as an argument")
 }
 
-/// The output, and the pieces beside it. `structured` is the text of what is structured.
+/// The output value, and the content blocks beside it. `structured` is its JSON text.
 fn value(
     result: CallToolResult,
     structured: Option<String>,
@@ -82,7 +83,7 @@ fn value(
         false => entry.extract.extract(&value),
     };
     if let (Some(value), Some(text)) = (result.structured_content, structured) {
-        // Servers repeat it as text, for those who know nothing else; mostly letter by letter.
+        // Servers repeat structured content as a text block for older clients.
         let is_text = |piece: &ContentBlock| piece.as_text().is_some_and(|said| said.text == text);
         pieces.retain(|piece| !is_text(piece) && parsed(piece).as_ref() != Some(&value));
         return Some((Some(extracted(value)?), pieces));
@@ -90,7 +91,7 @@ fn value(
     let Some(first) = pieces.first() else {
         return entry.takes_all.then_some((None, pieces));
     };
-    // Several pieces of which none is a value are what they are.
+    // Several blocks of which the first is not JSON stay content; none becomes the output.
     if entry.takes_all && pieces.len() > 1 && parsed(first).is_none() {
         return Some((None, pieces));
     }
@@ -102,7 +103,7 @@ fn value(
     Some((Some(found), pieces))
 }
 
-/// A text that is JSON.
+/// The JSON value of a text block, if it is one.
 fn parsed(piece: &ContentBlock) -> Option<Value> {
     exact::read(piece.as_text()?.text.as_bytes()).ok()
 }

@@ -1,5 +1,5 @@
-//! What a server has beside its tools: prompts, resources and completions, each asked for by a call of
-//! its own.
+//! Backend requests: prompts, resources, completions and resource subscriptions of a server, each
+//! made as a call of its own.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -23,10 +23,10 @@ use super::wire::Going;
 use super::{Mcp, stopped};
 use crate::failure::{called_off, late, running};
 
-/// How often a server may ask before it answers.
+/// Elicitation rounds per request, after which the request fails.
 pub(super) const MOST_ROUNDS: usize = 10;
 
-/// How many resources are listened to at once.
+/// Concurrent resource subscriptions per driver; a further one is not opened.
 const MOST_SUBSCRIPTIONS: usize = 256;
 
 impl Backend for Mcp {
@@ -107,8 +107,8 @@ impl Mcp {
 }
 
 impl Mcp {
-    /// A wish to hear of a resource, where it is not a request of its own any more: from 2026-07-28 on
-    /// one listens for as long as one wants to hear.
+    /// Maps `resources/subscribe` and `resources/unsubscribe` to `subscriptions/listen`, which
+    /// replaces them from protocol version 2026-07-28 on.
     fn subscribed(&self, connection: &Arc<Connection>, request: &BackendRequest) -> Option<Output> {
         if Era::of(&connection.about().protocol_version) == Era::Legacy {
             return None;
@@ -134,7 +134,7 @@ impl Mcp {
     }
 }
 
-/// Tells of one resource for as long as the server does.
+/// Forwards the update notifications of one resource until the subscription ends.
 async fn listen(connection: Arc<Connection>, uri: String) {
     let mut wish = SubscriptionFilter::default();
     wish.resource_subscriptions = Some(vec![uri.clone()]);
@@ -144,7 +144,7 @@ async fn listen(connection: Arc<Connection>, uri: String) {
     }
 }
 
-/// What is said of a server that never has enough.
+/// The failure of a server that exceeds the limit of elicitation rounds.
 pub(super) fn asks_too_often() -> Stop {
     running(
         Code::ExecutionFailed,
@@ -152,7 +152,7 @@ pub(super) fn asks_too_often() -> Stop {
     )
 }
 
-/// What the caller answers to what a server wants to know before it goes on.
+/// Asks the caller the inputs that a server requires before it continues.
 pub(super) async fn answers(
     attempt: &Attempt<'_>,
     asks: &InputRequiredResult,
@@ -189,7 +189,7 @@ fn refused(fault: &ServiceError) -> Failure {
     Failure::new(stop, EffectState::None)
 }
 
-/// An error of the protocol, kept so that whoever called can be told the same.
+/// Maps a JSON-RPC error, and keeps its code and data so that the caller can see them.
 fn refusal(error: &ErrorData) -> Stop {
     let said = one_line(&error.message);
     let cause = json!({"phase": "run", "json_rpc": {

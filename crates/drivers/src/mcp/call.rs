@@ -1,5 +1,5 @@
-//! One call on its way: sent, answered, called off or out of time, and what that means for its
-//! effect.
+//! Tool call: sends `tools/call`, waits for the response, handles cancellation and timeout, and
+//! derives the effect state from how far the request got.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,17 +27,17 @@ use crate::failure::{
 };
 use crate::web::{SendStage, Sending};
 
-/// How long a server is told that nobody waits for it any more, and in which words.
+/// Timeout of the cancellation notice to the server, and its reason text.
 pub(super) const FAREWELL: Duration = Duration::from_secs(2);
 const UNWANTED: &str = "nobody waits for it any more";
 
-/// What the backend knows the call by, where it looks at that.
+/// Metadata field of the idempotency key, for servers that enforce it.
 const KEY: &str = "dev.haft/idempotency-key";
 
-/// From which level on whoever calls wants to hear what the server remarks.
+/// Metadata field of the lowest log level that the caller wants to receive.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// A call on its way.
+/// A tool call in flight.
 pub(super) struct McpCall<'a> {
     mcp: &'a Mcp,
     pub(super) attempt: &'a Attempt<'a>,
@@ -71,7 +71,7 @@ impl<'a> McpCall<'a> {
         ended.map_err(|failure| self.sending.unrecorded().unwrap_or(failure))
     }
 
-    /// Finds a connection that may be used, and calls.
+    /// Calls over a pooled connection, and inspects the governing files afterwards.
     async fn made(&self) -> Result<Output, Failure> {
         let (key, connection) = self.mcp.connection(self.attempt).await?;
         let came = self.made_over(&key, &connection).await;
@@ -115,7 +115,7 @@ impl<'a> McpCall<'a> {
                     arguments = self.entry.arguments(plan);
                 }
                 Ok(ServerResult::CreateTaskResult(created)) => {
-                    // Rarely done, so that it takes no room in the futures of all calls.
+                    // Boxed, because tasks are rare and would enlarge the future of each call.
                     return Box::pin(self.follow(connection, native, created.task)).await;
                 }
                 answered => break (native, answered),
@@ -141,7 +141,7 @@ impl<'a> McpCall<'a> {
         if let Some(direct) = connection.direct() {
             let expected = direct.expect().ok_or_else(|| self.broken(connection))?;
             let number = expected.number;
-            // Before it is sent: whoever leaves meanwhile takes it back.
+            // Registered before sending, so that dropping the future cancels the request.
             let asked = self.asked(Pending::Direct(expected));
             let mut meta = connection.own_meta();
             meta.extend(self.meta(connection).unwrap_or_default());
@@ -162,7 +162,7 @@ impl<'a> McpCall<'a> {
         Going { sending: self.sending.clone(), link: self.attempt.link.clone() }
     }
 
-    /// Submits again before an answer goes to a backend that works on the call.
+    /// Records the submission again before an answer goes to a server that works on the call.
     pub(super) async fn renew(&self) -> Result<(), Failure> {
         self.sending.renew().await
     }
@@ -171,12 +171,12 @@ impl<'a> McpCall<'a> {
         PendingRequest { pending: Some(pending), sending: self.sending.clone() }
     }
 
-    /// Whether anybody is there who answers what a server wants to know.
+    /// Whether the caller can answer an elicitation, a sampling request or a roots request.
     pub(super) fn can_be_asked(&self) -> bool {
         !self.attempt.abilities.kinds.is_empty()
     }
 
-    /// Asks the caller what the server wants to know; the server did nothing until it knows.
+    /// Asks the caller the inputs that the server requires; until then the server has done nothing.
     async fn inquire(
         &self,
         asks: InputRequiredResult,
@@ -194,7 +194,7 @@ impl<'a> McpCall<'a> {
         Ok(AnswerRound { answers: Some(answers), state: asks.request_state, rounds })
     }
 
-    /// What is said beside the call, if anything is.
+    /// The `_meta` of the request: idempotency key, log level, trace context and task capability.
     fn meta(&self, connection: &Connection) -> Option<RequestMetaObject> {
         let key = self.attempt.key.as_ref().filter(|_| self.entry.enforces_key);
         let mut meta = Map::new();
@@ -223,7 +223,7 @@ impl<'a> McpCall<'a> {
         let done = self.effect(EffectState::Committed);
         match answered {
             Ok(ServerResult::CallToolResult(result)) if result.is_error == Some(true) => {
-                // Nobody vouches for what a tool did before it failed.
+                // A tool that failed may have committed part of its effect.
                 let failure =
                     answer::failed(&result, &self.entry, self.effect(EffectState::Unknown));
                 Err(match asked {
@@ -250,13 +250,12 @@ impl<'a> McpCall<'a> {
         }
     }
 
-    /// An error of the protocol: the server did not get as far as the tool, or says nothing of how
-    /// far it got.
+    /// Maps a JSON-RPC error: the server rejected the request, or the effect is unknown.
     pub(super) fn refused(&self, error: &ErrorData) -> Failure {
         let said = one_line(&error.message);
         let tool = &self.entry.tool;
         let (code, effect) = match error.code {
-            // It was answered, and what it did it did.
+            // The server did respond, so the effect may have been committed.
             UNREADABLE => (Code::OutputInvalid, EffectState::Unknown),
             ErrorCode::INVALID_PARAMS => (Code::InputValue, EffectState::NotCommitted),
             ErrorCode::METHOD_NOT_FOUND
@@ -278,14 +277,14 @@ impl<'a> McpCall<'a> {
         Failure::new(stop.because(cause), self.effect(effect))
     }
 
-    /// A request that was not answered.
+    /// A request that got no response; the transport's fault decides what the effect is.
     pub(super) fn lost(&self, fault: &ServiceError, connection: &Connection) -> Failure {
         let known = match fault {
             ServiceError::TransportSend(fault) => remote::lost(fault),
             _ => None,
         };
         match known {
-            // What was not sent was not sent, whatever else is known.
+            // An unsent request has no effect, whatever the fault says.
             Some((stop, effect)) if self.sending.stage() == SendStage::Sent => {
                 Failure::new(while_running(stop), self.effect(effect))
             }
@@ -303,7 +302,7 @@ impl<'a> McpCall<'a> {
         self.cut_short(running(Code::DependencyUnavailable, one_line(&words)))
     }
 
-    /// What is known of the effect, or that there is none to have.
+    /// The effect state of a write; `EffectState::None` for a call that cannot mutate.
     pub(super) fn effect(&self, known: EffectState) -> EffectState {
         if self.attempt.plan.effects.may_mutate() { known } else { EffectState::None }
     }
@@ -322,7 +321,7 @@ impl<'a> McpCall<'a> {
     }
 }
 
-/// What a call brings back to a server that asked.
+/// The caller's answers that the next elicitation round sends to the server.
 #[derive(Default)]
 struct AnswerRound {
     answers: Option<InputResponses>,
@@ -330,13 +329,13 @@ struct AnswerRound {
     rounds: usize,
 }
 
-/// A request that is waited for. Whoever stops waiting tells the server.
+/// A request that awaits its response; dropping it sends a cancellation notice to the server.
 struct PendingRequest {
     pending: Option<Pending>,
     sending: Arc<Sending>,
 }
 
-/// Where its answer will be.
+/// The channel of the response: the direct path or the MCP library.
 enum Pending {
     Direct(ExpectedResponse),
     Library(Box<RequestHandle<RoleClient>>),

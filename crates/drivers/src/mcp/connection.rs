@@ -1,4 +1,4 @@
-//! A connection to a server: made once, used by many calls, and gone without a trace.
+//! MCP connection: one handshake, shared by many calls; dropping it ends the server's program.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,48 +26,48 @@ use super::tools::{Tools, Witness, one_line};
 use super::wire::{CallTransport, Reports};
 use crate::failure::{OUT_OF_MEMORY, not_started};
 
-/// How long a program gets to end by itself when it is no longer needed.
+/// Grace period of a program between the closing of its stdin and the kill.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long it takes to know how a program ended that broke off.
+/// How long to wait for the exit status of a program that broke the connection.
 const POST_MORTEM: Duration = Duration::from_millis(500);
 
-/// Where a request is named in what the server knows it by.
+/// Field of the request id in the native record.
 const REQUEST_ID: &str = "request_id";
 
-/// Ends that others talk to.
+/// A connection to one server, with its tool list.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Arc<Ear>>,
     ear: Arc<Ear>,
     about: Arc<ServerPeerInfo>,
-    /// The way to the server past the library.
+    /// The direct path past the MCP library; only for programs.
     direct: Option<Direct>,
-    /// What every request says of us.
+    /// The `_meta` of every request; empty before protocol version 2026-07-28.
     meta: RequestMetaObject,
-    /// What those say that may be answered with a task, where the server has tasks.
+    /// Client capabilities with tasks; `None` where the server has none.
     with_tasks: Option<ClientCapabilities>,
-    /// What the server knows requests by, without the one.
+    /// Template of the native record; each request sets its request id.
     native: Value,
     tools: RwLock<Tools>,
     words: LastWords,
     process: Option<Running>,
-    /// What its program is held to, if it is one.
+    /// Custody of the governing files while the program runs; empty for a remote server.
     custody: Custody,
     listening: Option<AbortHandle>,
 }
 
-/// What a connection is made for.
+/// The parameters of a new connection.
 pub(super) struct ConnectionKey<'a> {
     pub(super) driver: &'a str,
     pub(super) version: Option<&'a str>,
     pub(super) known: &'a ServerEra,
-    /// What whoever calls can be asked.
+    /// What the caller can be asked: elicitation, sampling and roots.
     pub(super) abilities: &'a Abilities,
-    /// Where changes are told.
+    /// The change feed of the driver.
     pub(super) news: &'a broadcast::Sender<BackendNews>,
 }
 
-/// Why there is no connection: a server that hung up may only dislike the way it was spoken to.
+/// Why the handshake failed; only a silent server is retried, in the legacy era.
 enum Unmet {
     Silent(Stop),
     Refused(Stop),
@@ -82,8 +82,8 @@ impl From<Unmet> for Stop {
 }
 
 impl Connection {
-    /// Starts a program and speaks with it. One that ends when it is spoken to in the new way is
-    /// started once more and spoken to in the old.
+    /// Starts a program and connects over stdio. A program that ends during the modern handshake is
+    /// started once more with the legacy handshake.
     pub(super) async fn start(
         confined: ConfinedProgram,
         walls: &Walls,
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Speaks with a server that is there already.
+    /// Connects over a transport to a server that already runs.
     pub(super) async fn over<T>(
         transport: T,
         wanted: &ConnectionKey<'_>,
@@ -161,37 +161,37 @@ impl Connection {
         self.peer().is_transport_closed() || self.direct.as_ref().is_some_and(Direct::is_over)
     }
 
-    /// The way to the server past the library, where there is one.
+    /// The direct path past the MCP library; `None` for a remote server.
     pub(super) fn direct(&self) -> Option<&Direct> {
         self.direct.as_ref()
     }
 
-    /// What every request says of us, where the library does not say it.
+    /// The `_meta` of a request on the direct path, which the library does not fill in.
     pub(super) fn own_meta(&self) -> RequestMetaObject {
         self.meta.clone()
     }
 
-    /// What we say that we can do where an answer may be a task; none where the server has none.
+    /// Client capabilities with tasks; `None` where the server has none.
     pub(super) fn with_tasks(&self) -> Option<&ClientCapabilities> {
         self.with_tasks.as_ref()
     }
 
-    /// Whether its server is a program that was started here.
+    /// Whether the server is a local program over stdio.
     pub(super) fn is_program(&self) -> bool {
         self.process.is_some()
     }
 
-    /// What its program made that governs, found after a call. It was moved away.
+    /// The governing files that the program created during a call; they were moved away.
     pub(super) async fn inspect(&self) -> Vec<Intrusion> {
         self.custody.inspect().await
     }
 
-    /// Whether its program may write what was mounted read-only for it.
+    /// Whether the program lost a read-only mount and must be replaced.
     pub(super) fn is_stale(&self) -> bool {
         self.custody.is_stale()
     }
 
-    /// Ends its program at once, and gives what it made that governs.
+    /// Kills the program and returns the governing files that it created.
     pub(super) async fn retire(mut self) -> Vec<Intrusion> {
         if let Some(mut process) = self.process.take() {
             process.stop();
@@ -200,12 +200,12 @@ impl Connection {
         std::mem::take(&mut self.custody).conclude().await
     }
 
-    /// What is known of why it broke, as the end of a sentence.
+    /// The last line of stderr, or why we hung up, as the end of a sentence.
     pub(super) fn last_words(&self) -> String {
         self.words.last()
     }
 
-    /// What the server knows a request by.
+    /// The native record of a request: server, protocol version and request id.
     pub(super) fn native(&self, request: String) -> Value {
         let mut native = self.native.clone();
         if let Some(id) = native.get_mut(REQUEST_ID) {
@@ -214,7 +214,7 @@ impl Connection {
         native
     }
 
-    /// Whether a call may be made. A list that is no longer true is asked for again.
+    /// Checks a call against the tool list, and refreshes a list that changed or expired.
     pub(super) async fn check(
         &self,
         tool: &str,
@@ -227,7 +227,7 @@ impl Connection {
             return known.check(tool, arguments, plan, witness);
         }
         drop(known);
-        // Rarely asked for, so that it takes no room in the futures of all calls.
+        // Boxed, because a refresh is rare and would enlarge the future of each call.
         let fresh = Box::pin(Tools::of(self.peer())).await;
         let fresh = fresh.inspect_err(|_| self.ear.tools_changed())?;
         let mut known = self.tools.write().await;
@@ -235,7 +235,7 @@ impl Connection {
         known.check(tool, arguments, plan, witness)
     }
 
-    /// Hears of changes where they are not told unasked.
+    /// Subscribes to changes of the tool list, where the protocol does not send them unasked.
     fn listen(&mut self) {
         let tells = self.about.capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
         if Era::of(&self.about.protocol_version) == Era::Legacy || tells != Some(true) {
@@ -255,7 +255,7 @@ impl Connection {
 }
 
 impl Drop for Connection {
-    /// Ends the program: it hears that nobody speaks any more, and is ended where that is not enough.
+    /// Closes the program's stdin, and kills the program after the grace period.
     fn drop(&mut self) {
         if let Some(listening) = self.listening.take() {
             listening.abort();
@@ -273,7 +273,7 @@ impl Drop for Connection {
     }
 }
 
-/// The beginning of every conversation: who speaks how, and which tools there are.
+/// The handshake: negotiates the protocol version and lists the tools.
 async fn greet<T>(
     wire: CallTransport<T>,
     wanted: &ConnectionKey<'_>,
@@ -311,7 +311,7 @@ where
     Ok(made)
 }
 
-/// What every request says of us where there was no handshake.
+/// The `_meta` of every request where the protocol has no handshake; else empty.
 fn meta(ear: &Ear, about: &ServerPeerInfo) -> RequestMetaObject {
     let mut meta = RequestMetaObject::default();
     if Era::of(&about.protocol_version) == Era::Modern {
@@ -373,7 +373,7 @@ fn unmet(fault: &ClientInitializeError, wanted: &ConnectionKey<'_>) -> Unmet {
     }
 }
 
-/// How a program ended, as part of a sentence; nothing if it goes on.
+/// The exit status as part of a sentence; empty while the program runs.
 async fn ended(running: &mut Running) -> Result<String, Stop> {
     Ok(match tokio::time::timeout(POST_MORTEM, running.ended()).await {
         Ok(Ok(ended)) => match ended.end {

@@ -1,18 +1,19 @@
-//! Exact numbers of tool results: marked in the messages of a server before the library reads them.
+//! Exact numbers: marks the numbers of a tool result that `f64` would round, before the MCP library
+//! decodes the message.
 
 use std::borrow::Cow;
 
 use crate::exact;
 
-/// Where the value of a tool stands in a message.
+/// JSON path of a tool's structured result in a message.
 const STRUCTURED: [&str; 2] = ["result", "structuredContent"];
 
-/// A message in which the numbers of a result are marked that a value would round.
+/// Marks the numbers of a message's structured result that decoding would round.
 pub(super) fn marked(message: &[u8]) -> Cow<'_, [u8]> {
     exact::marked(message, &STRUCTURED)
 }
 
-/// An event of a stream with such a message, on one line where it was changed.
+/// Marks the message of a server-sent event; a changed event has its data on one line.
 pub(super) fn marked_event(event: &[u8]) -> Cow<'_, [u8]> {
     let (mut data, mut others) = (Vec::new(), Vec::new());
     for line in event.split(|byte| *byte == b'\n') {

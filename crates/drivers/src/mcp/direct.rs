@@ -1,8 +1,8 @@
-//! Calls of tools that go to a program as they are made.
+//! Direct path for `tools/call` over stdio: bypasses the MCP library's queue.
 //!
-//! The library takes a request through a queue, a task that speaks for the connection and another one
-//! that sends, and each may wake a thread that finds nothing to do. A call needs none of that: whoever
-//! makes it writes its line, and whoever reads the lines of the program hands it its answer.
+//! The library passes each request through a queue and two tasks, and each hop may wake an idle
+//! thread. Here the call writes its own line to the program's stdin, and the reader of stdout hands
+//! it the response.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -26,35 +26,35 @@ use super::wire::{Going, Reports};
 use crate::pipe::{Unwritten, poll_write_line};
 use crate::web::Sending;
 
-/// The id of the first call. The library counts its own requests from 0 on, and will not come this far;
-/// both are numbers that every server can read.
+/// The id of the first call. The library counts its own ids from 0 and never gets this far; every
+/// server can represent both.
 const FIRST: i64 = 1_000_000_000;
 
-/// What a call is answered with.
+/// The response of a call: a result or a JSON-RPC error.
 pub(super) type ResponseResult = Result<ServerResult, ErrorData>;
 
-/// What a program hears.
+/// The stdin of a program.
 type ProgramStdin = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The way to a program, past the library.
+/// The direct path to a program; clones share it.
 #[derive(Clone)]
 pub(super) struct Direct {
-    /// None once nothing more is to be said.
+    /// `None` once stdin is closed.
     hears: Arc<tokio::sync::Mutex<Option<ProgramStdin>>>,
     calls: Arc<Mutex<Calls>>,
     reports: Reports,
 }
 
-/// The calls that have no answer yet.
+/// The calls that await a response.
 #[derive(Default)]
 struct Calls {
     made: i64,
     waiting: HashMap<i64, oneshot::Sender<ResponseResult>>,
-    /// Whether nobody will be answered any more.
+    /// Whether stdout has ended, so that no response can arrive.
     over: bool,
 }
 
-/// A call as it goes out.
+/// A `tools/call` request as JSON-RPC.
 #[derive(Serialize)]
 struct Message {
     jsonrpc: &'static str,
@@ -63,24 +63,24 @@ struct Message {
     params: CallToolRequestParams,
 }
 
-/// The answer of a call. Whoever drops it waits for it no more.
+/// A response that a call awaits; dropping it unregisters the call.
 pub(super) struct ExpectedResponse {
-    /// What the call is known by.
+    /// The JSON-RPC id of the call.
     pub(super) number: i64,
-    /// Comes to nothing when the program is gone.
+    /// Fails when the program's stdout ends.
     pub(super) answer: oneshot::Receiver<ResponseResult>,
     direct: Direct,
 }
 
 impl ExpectedResponse {
-    /// Tells the program that nobody waits for it any more, before anything that is said later.
+    /// Sends the cancellation notice, ahead of later messages where stdin is free.
     pub(super) fn call_off(&self, reason: &str) {
         let (id, reason) = (NumberOrString::Number(self.number), reason.to_owned());
         let over = CancelledNotificationParam::new(Some(id), Some(reason));
         let over = ClientNotification::CancelledNotification(CancelledNotification::new(over));
         let message: TxJsonRpcMessage<RoleClient> = JsonRpcMessage::notification(over);
         match (self.direct.hears.clone().try_lock_owned(), line(&message)) {
-            // A program that does not hear it is gone.
+            // A failed write means that the program is gone, so the error is dropped.
             (Ok(hears), Ok(line)) => drop(begin(hears, line, None)),
             _ => {
                 let direct = self.direct.clone();
@@ -103,7 +103,7 @@ impl Direct {
         Direct { hears, calls: Arc::default(), reports }
     }
 
-    /// Where the answer of the next call will be; nowhere once the program is gone.
+    /// Registers the next call; `None` once the program is gone.
     pub(super) fn expect(&self) -> Option<ExpectedResponse> {
         let mut calls = self.calls();
         if calls.over {
@@ -116,7 +116,7 @@ impl Direct {
         Some(ExpectedResponse { number, answer, direct: self.clone() })
     }
 
-    /// Makes a call: it is put on record, and then its line is written.
+    /// Makes a call: records the submission, then writes the line.
     pub(super) async fn call(
         &self,
         number: i64,
@@ -130,16 +130,16 @@ impl Direct {
         self.reports.listen(token, &going);
         let message = Message { jsonrpc: "2.0", id: number, method: "tools/call", params };
         going.sending.begin().await.map_err(|why| io::Error::other(why.to_string()))?;
-        // The program may not have read for minutes, or others may speak to it before.
+        // The write may wait minutes for the program, so each write checks the clearance again.
         self.write_checked(&message, Some(going.sending)).await
     }
 
-    /// Whether somebody waits for an answer.
+    /// Whether a call awaits a response.
     pub(super) fn is_waiting(&self) -> bool {
         !self.calls().waiting.is_empty()
     }
 
-    /// Hands a call its answer; gives it back where it is not to a call.
+    /// Hands a call its response; returns a response that belongs to no call.
     pub(super) fn answered(
         &self,
         id: &RequestId,
@@ -149,7 +149,7 @@ impl Direct {
         let waiting = self.calls().waiting.remove(number);
         match waiting {
             Some(waiting) => {
-                // Nobody may wait for it any more.
+                // The call may have been dropped meanwhile.
                 drop(waiting.send(answer));
                 None
             }
@@ -157,7 +157,7 @@ impl Direct {
         }
     }
 
-    /// The program says nothing more.
+    /// Fails all waiting calls: the program's stdout ended.
     pub(super) fn end(&self) {
         let mut calls = self.calls();
         calls.over = true;
@@ -168,12 +168,12 @@ impl Direct {
         self.calls().over
     }
 
-    /// Nothing more is said to the program.
+    /// Closes the program's stdin.
     pub(super) async fn close(&self) {
         self.hears.lock().await.take();
     }
 
-    /// Says something to the program. Whoever leaves in the middle leaves a whole line all the same.
+    /// Writes a message. A cancelled write still writes the whole line.
     pub(super) async fn write<M: Serialize>(&self, message: &M) -> io::Result<()> {
         self.write_checked(message, None).await
     }
@@ -201,7 +201,7 @@ fn line<M: Serialize>(message: &M) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes what is taken at once, and leaves what is not to a task that does so whoever leaves.
+/// Writes what stdin takes at once; a task writes the rest, even after cancellation.
 fn begin(
     mut hears: OwnedMutexGuard<Option<ProgramStdin>>,
     line: Vec<u8>,
@@ -221,8 +221,8 @@ fn begin(
     })))
 }
 
-/// Writes more of a line. The line of a call is withheld once its clearance has expired; where half of it
-/// is written by then, nothing more is said to the program.
+/// Writes more of a line. The line of a call is withheld once its clearance has expired; a line
+/// that is half written by then closes stdin.
 fn poll_write(
     hears: &mut Option<ProgramStdin>,
     line: &[u8],
@@ -234,7 +234,7 @@ fn poll_write(
     let may_leave = |written| match (sending, written) {
         (None, _) => true,
         (Some(sending), 0) => sending.check().is_ok(),
-        // A caller that has left leaves a whole line behind.
+        // A cancelled call still finishes its line.
         (Some(sending), _) => sending.check_clearance().is_ok(),
     };
     let done = ready!(poll_write_line(end, line, written, may_leave, context));

@@ -1,9 +1,8 @@
-//! What a server may say to us on its own: that something changed, a remark, or that it would like to
-//! ask.
+//! Client handler: serves a server's notifications, log messages, elicitation, sampling and roots.
 //!
-//! We declare what the caller can do and never what we could do in its place; that people fill in forms
-//! is told where they do. What a server asks goes to whoever's call is under way; where nobody can be
-//! asked, it hears a no.
+//! INVARIANT: the declared capabilities are the caller's, plus form elicitation where approvers
+//! fill in forms; never our own. A request of the server goes to the caller of a call in flight,
+//! and is declined where the caller cannot answer it.
 #![expect(deprecated, reason = "servers of 2025 still sample, ask for roots and log")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,27 +27,27 @@ use tokio::sync::{Notify, broadcast};
 use super::tools::one_line;
 use super::wire::Going;
 
-/// How long other calls are waited for where a server does not say which one it asks about.
+/// How long a form waits for other calls to end, where the server does not name its call.
 const ALONE: Duration = Duration::from_secs(30);
 
-/// Our end of a connection, as far as the server speaks first.
+/// The client side of a connection, for requests and notifications of the server.
 #[derive(Debug)]
 pub(super) struct Ear {
     changed: AtomicBool,
-    /// What was asked last and not answered.
+    /// The last elicitation that was declined, as text.
     asked: Mutex<Option<String>>,
-    /// What the callers of this connection can do, as they said it.
+    /// The capabilities that the handshake declares on behalf of the callers.
     declared: ClientCapabilities,
     able: Abilities,
-    /// The calls under way; a server that asks means the last, since all are by one caller.
+    /// The calls in flight, newest last; a request of the server goes to the newest.
     calls: Mutex<Vec<(u64, Going)>>,
     count: AtomicU64,
-    /// Rings whenever a call is no longer under way.
+    /// Notified whenever a call ends.
     left: Notify,
     news: broadcast::Sender<BackendNews>,
 }
 
-/// A call whose caller can be asked, until this is dropped.
+/// Registers a call whose caller answers the server's requests; unregisters on drop.
 pub(super) struct AttendedCall {
     ear: Arc<Ear>,
     number: u64,
@@ -61,8 +60,7 @@ impl Drop for AttendedCall {
     }
 }
 
-/// What is told to a server of a caller: that it can be asked, and nothing that only our own side of
-/// the conversation would have to keep.
+/// The declared capabilities: only the caller's elicitation, sampling and roots.
 fn declared(able: &Abilities) -> ClientCapabilities {
     let told = able.told.as_object().into_iter().flatten();
     let known = told.filter(|(name, _)| ["elicitation", "sampling", "roots"].contains(&&***name));
@@ -90,7 +88,7 @@ impl Ear {
         }
     }
 
-    /// From now on questions are for the caller of this call.
+    /// Routes the server's requests to the caller of this call from now on.
     pub(super) fn attend(self: &Arc<Ear>, call: &Going) -> AttendedCall {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         self.calls().push((number, call.clone()));
@@ -105,8 +103,8 @@ impl Ear {
         self.calls().last().map(|(_, call)| call.clone())
     }
 
-    /// The call that a server asks about. One of 2025 does not say which it means: where people answer,
-    /// who must know what they are asked about, the others are waited for until one is left.
+    /// The call that a request of the server belongs to. The 2025 protocol does not name it;
+    /// approvers must know which call a form is about, so a form waits until one call is left.
     async fn asking(&self, kind: InquiryKind) -> Option<Going> {
         if !(self.able.people && kind == InquiryKind::Form) {
             return self.caller();
@@ -123,35 +121,35 @@ impl Ear {
         tokio::time::timeout(ALONE, alone).await.ok().flatten()
     }
 
-    /// Says that the tools are others now.
+    /// Marks the tool list as changed and notifies subscribers.
     pub(super) fn tools_changed(&self) {
         self.changed.store(true, Ordering::Release);
         let _ = self.news.send(BackendNews::Tools);
     }
 
-    /// Tells whoever listens what changed.
+    /// Publishes a change on the change feed.
     pub(super) fn tell(&self, news: BackendNews) {
         let _ = self.news.send(news);
     }
 
-    /// Whether the tools changed since this was last asked.
+    /// Whether the tool list changed since the last check; resets the flag.
     pub(super) fn take_changed(&self) -> bool {
         self.changed.swap(false, Ordering::AcqRel)
     }
 
-    /// What was asked since this was last asked.
+    /// Takes the last declined elicitation.
     pub(super) fn take_asked(&self) -> Option<String> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Who we say that we are.
+    /// The client's identity and capabilities for the handshake.
     pub(super) fn client(&self) -> ClientConfig {
         let own = Implementation::new("haft", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(self.declared.clone(), own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    /// What the caller says to one thing that a server wants.
+    /// Passes one request of the server to the caller; `None` where it cannot answer.
     async fn answer<T: DeserializeOwned>(
         &self,
         kind: InquiryKind,
@@ -164,13 +162,13 @@ impl Ear {
         let params = serde_json::to_value(params).ok()?;
         let inquiry = Inquiry { kind, params };
         let mut answers = link.ask([("asked".to_owned(), inquiry)].into()).await.ok()?;
-        // The answer may have taken minutes, and the server acts on it.
+        // The answer may have taken minutes and the server acts on it, so submit again.
         sending.renew().await.ok()?;
         serde_json::from_value(answers.remove("asked")?).ok()
     }
 }
 
-/// The words of a question.
+/// The message and the URL of an elicitation, on one line.
 pub(super) fn question(asked: &ElicitRequestParams) -> String {
     let value = serde_json::to_value(asked).unwrap_or_default();
     let said = |name: &str| value.get(name).and_then(serde_json::Value::as_str);

@@ -1,8 +1,9 @@
-//! Which of the two ways of speaking a server knows, found out once and remembered.
+//! Protocol version negotiation: finds out which era of MCP a server speaks, and remembers it per
+//! driver.
 //!
-//! Up to 2025-11-25 a connection begins with a handshake; from 2026-07-28 on each request says
-//! everything itself. A server is asked the new way first, and greeted the old way if it does not
-//! understand that.
+//! Up to 2025-11-25 a connection begins with a handshake; from 2026-07-28 on each request carries
+//! version and capabilities itself. The client sends `server/discover` first, and falls back to
+//! `initialize` where the server does not know it.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,16 +11,16 @@ use haft_model::{Code, Stop};
 use rmcp::model::ProtocolVersion;
 use rmcp::service::ClientLifecycleMode;
 
-/// A way of speaking.
+/// A protocol era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Era {
-    /// With a handshake.
+    /// With an `initialize` handshake, up to 2025-11-25.
     Legacy,
-    /// Without one.
+    /// Without a handshake, from 2026-07-28 on.
     Modern,
 }
 
-/// What is known of the server of one driver.
+/// The era of a driver's server; `None` until the first connection.
 #[derive(Debug, Default)]
 pub(super) struct ServerEra(Mutex<Option<Era>>);
 
@@ -39,10 +40,10 @@ impl Era {
     }
 }
 
-/// How to begin with a server.
+/// The lifecycle for a server: handshake, discovery, or discovery with fallback.
 pub(super) fn beginning(known: Option<Era>, wanted: Option<&str>) -> ClientLifecycleMode {
     let newest = vec![ProtocolVersion::LATEST];
-    // A handshake cannot end in a version that has none.
+    // A handshake cannot negotiate a version that has no handshake.
     let old_enough = |wanted: &str| meets(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str(), wanted);
     match (known, wanted.is_none_or(old_enough)) {
         (Some(Era::Legacy), true) => ClientLifecycleMode::Initialize,
@@ -56,7 +57,7 @@ pub(super) fn beginning(known: Option<Era>, wanted: Option<&str>) -> ClientLifec
     }
 }
 
-/// Whether what was agreed on is at least what the manifest wants.
+/// Refuses a negotiated version that is older than the manifest's `protocol_version`.
 pub(super) fn check(agreed: &str, wanted: Option<&str>, driver: &str) -> Result<(), Stop> {
     match wanted {
         Some(wanted) if !meets(agreed, wanted) => {
@@ -69,7 +70,7 @@ pub(super) fn check(agreed: &str, wanted: Option<&str>, driver: &str) -> Result<
     }
 }
 
-/// Versions are dates, and a manifest may name the beginning of one: it means that time or later.
+/// Whether a version meets a minimum. Versions are dates, and a minimum may be a prefix of one.
 fn meets(version: &str, wanted: &str) -> bool {
     version.get(..wanted.len()).unwrap_or(version) >= wanted
 }

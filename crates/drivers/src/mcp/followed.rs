@@ -1,4 +1,5 @@
-//! Tasks of a server: a call that is answered with one is followed to its end.
+//! MCP tasks: polls the task that answers a call until it ends, and cancels it when the call is
+//! dropped.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,27 +22,27 @@ use super::connection::Connection;
 use super::tools::one_line;
 use crate::failure::running;
 
-/// How often a server is asked about its task where it does not say.
+/// Poll interval of a task where the server states none.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often at most and at least, whatever it says.
+/// Bounds of the poll interval that a server states.
 const SOONEST: Duration = Duration::from_millis(50);
 const LATEST: Duration = Duration::from_secs(60);
 
-/// How often in a row it may fail to answer.
+/// Consecutive polls that may fail before the task counts as lost.
 const MOST_MISSED: usize = 5;
 
-/// A task that is followed. Whoever stops following it calls it off.
+/// A task under poll; dropping it before its end sends `tasks/cancel`.
 struct FollowedTask {
     id: String,
     connection: Arc<Connection>,
-    /// What the server said of it last.
+    /// The last status message, so that a repeat is no progress.
     said: Option<String>,
     over: bool,
 }
 
 impl McpCall<'_> {
-    /// Follows a task to its end.
+    /// Polls a task to its end.
     pub(super) async fn follow(
         &self,
         connection: &Arc<Connection>,
@@ -69,7 +70,7 @@ impl McpCall<'_> {
             match seen.payload {
                 TaskPayload::Working => {}
                 TaskPayload::InputRequired { mut input_requests } => {
-                    // An answer may take its time to be seen.
+                    // The server may report a request again until it has processed the answer.
                     input_requests.retain(|name, _| told.insert(name.clone()));
                     if !input_requests.is_empty() {
                         self.tell(task, input_requests).await?;
@@ -89,7 +90,7 @@ impl McpCall<'_> {
         }
     }
 
-    /// Where a task stands. A server that does not answer is asked again.
+    /// Polls the task once, and retries where the server does not respond.
     async fn seen(&self, task: &mut FollowedTask) -> Result<DetailedTask, Failure> {
         let mut missed = 0;
         loop {
@@ -103,7 +104,7 @@ impl McpCall<'_> {
                     }
                     return Ok(seen);
                 }
-                // What a server forgot may have been done all the same.
+                // The server may have completed a task that it no longer knows.
                 Err(ServiceError::McpError(error)) => return Err(self.unknown(&error)),
                 Err(fault) if missed == MOST_MISSED || task.connection.is_broken() => {
                     return Err(self.lost(&fault, &task.connection));
@@ -114,7 +115,7 @@ impl McpCall<'_> {
         }
     }
 
-    /// Asks the caller what a task wants to know, and tells the server.
+    /// Asks the caller the inputs that a task requires, and sends them to the server.
     async fn tell(&self, task: &FollowedTask, asked: InputRequests) -> Result<(), Failure> {
         let begun = |failure: Failure| {
             let effect = self.effect(EffectState::Unknown);
@@ -134,7 +135,7 @@ impl McpCall<'_> {
         }
     }
 
-    /// An error of a task that was begun: nobody knows how far it came.
+    /// A task error: the task was under way, so the effect is unknown.
     fn unknown(&self, error: &ErrorData) -> Failure {
         Failure { effect: self.effect(EffectState::Unknown), ..self.refused(error) }
     }
@@ -156,7 +157,7 @@ impl FollowedTask {
     }
 }
 
-/// Asks for something of a task, as somebody who knows tasks.
+/// Sends a task request with the task capability declared.
 async fn requested(
     connection: &Connection,
     request: ClientRequest,
@@ -181,14 +182,14 @@ impl Drop for FollowedTask {
     }
 }
 
-/// The error that a task came to.
+/// The JSON-RPC error of a failed task.
 fn fault(error: JsonObject) -> ErrorData {
     serde_json::from_value(Value::Object(error)).unwrap_or_else(|_| {
         ErrorData::internal_error("the server does not say what went wrong", None)
     })
 }
 
-/// The result of a call, or something that is none.
+/// The tool result of a completed task; an empty result where it is not one.
 fn read(result: JsonObject) -> ServerResult {
     let read = serde_json::from_value(Value::Object(result));
     read.map_or_else(|_| ServerResult::empty(()), ServerResult::CallToolResult)

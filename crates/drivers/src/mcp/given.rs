@@ -1,4 +1,5 @@
-//! Values of a manifest that may hold secrets: an environment, or the headers of a request.
+//! Secret templates: renders `${secrets.NAME}` in the environment of a program or the headers of a
+//! request.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use haft_notation::{Piece, Template};
 
 use crate::failure::unsent;
 
-/// Names and values, of which those that were made of secrets are kept apart.
+/// Rendered names and values; values made of secrets are kept apart.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Values {
     pub(super) plain: BTreeMap<String, String>,
@@ -16,8 +17,8 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Fills templates in. Only secrets can be meant: what one call says must not stay in a process
-    /// or a connection that others use as well.
+    /// Renders the templates. Only secrets may appear: a process or a connection outlives the call,
+    /// so a value of one call must not stay in it.
     pub(super) async fn fill(
         written: &BTreeMap<String, String>,
         driver: &str,
@@ -42,7 +43,7 @@ enum RenderedEnvironment {
     Secret(Secret),
 }
 
-/// A template that means nothing but secrets.
+/// Parses a template and refuses any expression but `${secrets.NAME}`.
 pub(super) fn secrets_only(name: &str, text: &str, driver: &str) -> Result<Template, Stop> {
     let template = Template::parse(text).ok();
     let fits = |template: &Template| {

@@ -1,4 +1,4 @@
-//! What a program says beside its messages: words for people, within bounds.
+//! Stderr capture: keeps the last lines of a program's stderr, bounded in count and length.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,21 +7,21 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 
 use crate::web::MOST_BYTES;
 
-/// The longest message, with room around the largest value for escapes and the envelope.
+/// Size limit of a message in bytes: twice the largest value, for escapes and the envelope.
 pub(super) const LONGEST: usize = 2 * MOST_BYTES;
 
-/// How many of the last words for people are kept, and how long each may be.
+/// How many lines of stderr are kept, and how many characters of each.
 const LINES: usize = 20;
 const LONGEST_LINE: usize = 500;
 
-/// What is known of why a server went silent.
+/// The last lines of a server's stderr; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastWords(Arc<Mutex<Words>>);
 
 #[derive(Debug, Default)]
 struct Words {
     lines: VecDeque<String>,
-    /// Why we stopped listening, if it was us.
+    /// Why we closed the connection, if we did; takes precedence over stderr.
     ours: Option<String>,
 }
 
@@ -39,25 +39,25 @@ impl LastWords {
         words.lines.push_back(short);
     }
 
-    /// Says why we stopped listening.
+    /// Records why we closed the connection.
     pub(super) fn conclude(&self, why: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).ours = Some(why.to_owned());
     }
 
-    /// The last of them, as the end of a sentence.
+    /// The last line, as the end of a sentence.
     pub(super) fn last(&self) -> String {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = words.ours.as_ref().or(words.lines.back());
         last.map(|line| format!(": {line}")).unwrap_or_default()
     }
 
-    /// All of them.
+    /// All lines, oldest first.
     pub(super) fn all(&self) -> Vec<String> {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         words.lines.iter().cloned().collect()
     }
 
-    /// Hears somebody out. A line without an end is heard in pieces.
+    /// Reads a stream to its end. A line that is too long is split.
     pub(super) async fn hear(&self, said: impl AsyncRead + Unpin) {
         let mut said = BufReader::new(said);
         let mut line = Vec::new();

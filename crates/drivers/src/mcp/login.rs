@@ -1,8 +1,8 @@
-//! Logging in to a server elsewhere, by OAuth: who gives out logins is found out from the server, a
-//! person agrees in a browser, and what comes back is one secret that renews itself.
+//! OAuth login to a remote MCP server: discovers the authorization server, sends a person through
+//! the authorization page, and returns a token that can be refreshed.
 //!
-//! Nothing is stored or shown here: whoever logs somebody in keeps the [`Login`] in a vault, and gives
-//! a driver the token of it.
+//! Nothing is stored or shown here: the caller stores the [`McpLogin`] in a vault and hands the
+//! token to the driver.
 
 mod asked;
 mod guarded;
@@ -24,42 +24,40 @@ use asked::manager;
 
 pub use asked::{LoginRequest, PendingAuthorization, RegisteredClient};
 
-/// Where the secret of a client that was registered is kept beside the rest.
+/// Field of a registered client's secret in the stored login.
 const CLIENT_SECRET: &str = "client_secret";
 
-/// A login: one text for a vault, and the token in it.
+/// A login: the text for the vault, and the access token in it.
 #[derive(Clone, Debug)]
 pub struct McpLogin {
-    /// Everything that is needed to use and to renew it.
+    /// The stored login: tokens, client id and granted scopes, as JSON.
     pub kept: Secret,
-    /// The token for requests.
+    /// The access token for requests.
     pub token: Secret,
 }
 
-/// Whether a driver talks with an MCP server elsewhere, where one may log in by a page.
+/// Whether a driver's MCP server is remote, so that OAuth login applies.
 pub fn is_elsewhere(manifest: &Value) -> bool {
     manifest.pointer("/server/kind").and_then(Value::as_str) == Some("remote")
 }
 
-/// The addresses that a login to the server of a driver may reach beside those of the guard: those of
-/// one's own network that the driver names.
+/// Opens the addresses of the local network that the driver's egress allowlist names, for a login.
 pub fn opened(guard: AddressGuard, manifest: &Value) -> AddressGuard {
     let url = manifest.pointer("/server/url").and_then(Value::as_str).unwrap_or_default();
     let egress: Vec<String> = texts(manifest.pointer("/network/egress"));
     egress_allowlist::opened(guard, &egress, url)
 }
 
-/// What is known before somebody logs in to the server of a driver.
+/// The inputs of a login that come from an earlier one or from the manifest's secrets.
 #[derive(Clone, Debug, Default)]
 pub struct Before {
-    /// What proves who we are, where the driver names a secret for it.
+    /// The OAuth client secret, where the manifest names one.
     pub client_secret: Option<Secret>,
-    /// How far a login reached that there was, and what a call lacked.
+    /// The scopes of the previous login, and those that a call lacked.
     pub scopes: Vec<String>,
 }
 
-/// Logs somebody in to the server of a driver: they open a page, agree, and are sent back. What comes
-/// of it is for a vault.
+/// Logs a person in to a driver's server by the authorization code flow.
 pub async fn log_in(
     manifest: &Value,
     before: Before,
@@ -101,12 +99,12 @@ fn texts(list: Option<&Value>) -> Vec<String> {
 }
 
 impl McpLogin {
-    /// The same as a vault keeps it.
+    /// Converts the login to the token that a vault stores.
     pub(crate) fn token_of(&self, url: &str, now: Timestamp) -> Result<Token, Stop> {
         let kept: Value = serde_json::from_str(self.kept.expose()).unwrap_or_default();
         let given = kept.get("token_response").and_then(|answer| Token::given(answer, now));
         let given = given.ok_or_else(|| refused(AuthError::AuthorizationRequired))?;
-        // It counts from when it was given out, which may be a while ago.
+        // The lifetime counts from when the token was issued, which may be a while ago.
         let received = kept.get("token_received_at").and_then(Value::as_i64);
         let seconds = kept.pointer("/token_response/expires_in").and_then(Value::as_i64);
         let until = received.zip(seconds).and_then(|(from, good)| from.checked_add(good));
@@ -115,8 +113,8 @@ impl McpLogin {
         Ok(Token { refresh: None, until: until.or(given.until), server: Some(server), ..given })
     }
 
-    /// A login that was kept, with a token that is good for a while. `kept` may be another afterwards:
-    /// whoever keeps it, keeps that.
+    /// Refreshes a stored login where its token expired. `kept` may differ afterwards: the caller
+    /// stores the new one.
     pub async fn renewed(url: &str, kept: &Secret, guard: AddressGuard) -> Result<McpLogin, Stop> {
         let unreadable = |_| {
             let words = "what is kept of the login cannot be read";
@@ -130,7 +128,7 @@ impl McpLogin {
         let store = InMemoryCredentialStore::new();
         store.save(stored).await.map_err(refused)?;
         let (mut manager, _) = manager(url, guard, &store).await?;
-        // Whoever gives out logins now may be another, to whom nothing of this one is told.
+        // The authorization server may have changed; a new one gets nothing of this login.
         if !manager.initialize_from_store().await.map_err(refused)? {
             return Err(refused(AuthError::AuthorizationRequired));
         }
@@ -144,7 +142,7 @@ impl McpLogin {
 }
 
 impl Token {
-    /// How far a login to an MCP server reaches, as far as that was said.
+    /// The granted scopes of a login to an MCP server, as far as it states them.
     pub fn scopes(&self) -> Vec<String> {
         let kept = self.server.as_ref().map(|login| login.kept.expose());
         let kept: Value = kept.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
@@ -152,7 +150,7 @@ impl Token {
     }
 }
 
-/// What a store holds, as one text and the token in it.
+/// Serializes the stored credentials and picks out the access token.
 async fn taken(store: &InMemoryCredentialStore, secret: Option<&Secret>) -> Result<McpLogin, Stop> {
     let stored = store.load().await.map_err(refused)?;
     let mut text = serde_json::to_value(&stored).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! A manifest of kind mcp, read once: which server it means, and which of its tools serves what.
+//! MCP manifest: parses which server a driver uses and which of its tools implements which
+//! contract.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use serde_json::{Map, Value};
 use crate::DeclaredEntries;
 use crate::declared::Wrap;
 
-/// How long a server may take until it can be called, where its manifest does not say.
+/// Connect timeout where `connection_options.timeout_ms` is not set.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a manifest says of its server.
+/// The manifest of a driver of kind mcp, as it is written.
 #[derive(Deserialize)]
 pub(super) struct McpManifestText {
     #[serde(default)]
@@ -29,7 +30,7 @@ pub(super) struct McpManifestText {
     pub(super) auth: Option<Value>,
 }
 
-/// Where a server is.
+/// Where a server is: a local program, or a URL.
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum ServerLocation {
@@ -52,7 +53,7 @@ pub(super) enum ServerLocation {
     },
 }
 
-/// What a program is given.
+/// Arguments and environment of a server program.
 #[derive(Default, Deserialize)]
 pub(super) struct ProgramInputs {
     #[serde(default)]
@@ -61,7 +62,7 @@ pub(super) struct ProgramInputs {
     pub(super) env: BTreeMap<String, String>,
 }
 
-/// How to log in to a server elsewhere: a token, as a template over secrets.
+/// Authentication to a remote server: a bearer token, as a template over secrets.
 #[derive(Deserialize)]
 pub(super) struct RemoteLogin {
     pub(super) bearer: Option<String>,
@@ -86,15 +87,15 @@ struct McpNetwork {
     egress: Vec<String>,
 }
 
-/// What serves one contract.
+/// The manifest entry that implements one contract.
 pub(super) struct McpEntry {
     pub(super) tool: String,
     arguments: BTreeMap<String, String>,
     pub(super) extract: Path,
-    /// Whether the whole answer is the output.
+    /// Whether `result_extract` is `$`, so that the whole result is the output.
     pub(super) takes_all: bool,
     pub(super) wrap: Wrap,
-    /// Whether the server itself holds calls to their key.
+    /// Whether the server enforces the idempotency key.
     pub(super) enforces_key: bool,
 }
 
@@ -128,7 +129,7 @@ impl McpManifestText {
         self.connection_options.timeout_ms.map_or(PATIENCE, Duration::from_millis)
     }
 
-    /// The hosts that it lists.
+    /// The hosts of its egress allowlist, in lower case.
     pub(super) fn egress(&self) -> Vec<String> {
         self.network.egress.iter().map(|host| host.to_ascii_lowercase()).collect()
     }
@@ -157,7 +158,7 @@ impl McpManifestText {
 }
 
 impl McpEntry {
-    /// What serves the contract of a plan.
+    /// Parses the entry for a plan's contract.
     pub(super) fn of(declared: &DeclaredEntries, plan: &Plan) -> Result<McpEntry, Stop> {
         let written: WrittenEntry = declared.entry(plan, "mcp")?;
         let haft: McpExtras = declared.entry(plan, "haft")?;
@@ -178,8 +179,8 @@ impl McpEntry {
         })
     }
 
-    /// The input as the server names its fields. `argument_mapping` knows them better than
-    /// `mapping`, which every kind of driver has.
+    /// Renames the input's fields for the server. `argument_mapping` takes precedence over the
+    /// general `mapping`.
     pub(super) fn arguments(&self, plan: &Plan) -> Map<String, Value> {
         let Value::Object(fields) = &plan.input else { return Map::new() };
         let named = |name: &String| {

@@ -1,4 +1,5 @@
-//! Which program a server is. Nothing is installed or fetched here: what is not there is refused.
+//! Server program: resolves the executable of a stdio server. Nothing is installed or fetched here;
+//! a missing package is refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +11,10 @@ use super::manifest::{McpManifestText, ProgramInputs, ServerLocation};
 use crate::WorkingFolder;
 use crate::sdk::node;
 
-/// Where packages of the whole machine are.
+/// Global npm package folders.
 const SHARED: [&str; 2] = ["/usr/local/lib/node_modules", "/usr/lib/node_modules"];
 
-/// A program with its arguments, and what it has to see beside the workspace.
+/// A program with its arguments, and the folder that its sandbox must show beside the workspace.
 pub(super) struct Program {
     pub(super) program: String,
     pub(super) args: Vec<String>,
@@ -21,7 +22,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// The program of a server that is one.
+    /// Resolves the program of a `binary` or `npm` server.
     pub(super) fn of(
         written: &McpManifestText,
         root: &Path,
@@ -36,17 +37,17 @@ impl Program {
         }
     }
 
-    /// Its words, the program first.
+    /// The argument vector, the program first.
     pub(super) fn argv(self) -> Vec<String> {
         std::iter::once(self.program).chain(self.args).collect()
     }
 
-    /// A program by its path or its name.
+    /// A program by its path or name.
     fn binary(path: &str, given: &ProgramInputs) -> Program {
         Program { program: path.to_owned(), args: given.args.clone(), shown: None }
     }
 
-    /// A package that is installed in the workspace or for the whole machine.
+    /// An npm package that is installed in the workspace or globally.
     fn npm(
         package: &str,
         given: &ProgramInputs,
@@ -77,7 +78,7 @@ impl Program {
     }
 }
 
-/// A package and the version that is wanted of it.
+/// Splits a package spec into name and version.
 fn named(package: &str) -> (&str, Option<&str>) {
     let start = usize::from(package.starts_with('@'));
     match package.get(start..).and_then(|rest| rest.find('@')) {
@@ -93,7 +94,7 @@ fn read(path: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// The one program of a package, or the one that is called like it.
+/// The script of a package: its only one, else the one with its name, else the first.
 fn script<'a>(manifest: &'a Value, name: &str) -> Option<&'a str> {
     let bin = manifest.get("bin")?;
     if let Some(only) = bin.as_str() {

@@ -1,5 +1,5 @@
-//! Where a server is for one call: a program inside what the call opens, or a host that the driver
-//! and the contract both list.
+//! Server target: resolves a call's server to a program in its sandbox profile, or to a host on the
+//! egress allowlist.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::sandbox_opening::SandboxOpening;
 use crate::web::{DnsLookup, keeping, reconnecting};
 use crate::{WorkingFolder, closed};
 
-/// How often an answer that broke off is asked for again, where the server keeps it.
+/// How often a broken event stream is resumed, where the server supports it.
 const RESUMPTIONS: usize = 3;
 
-/// A server, for one call.
+/// A server with its credentials, for one call.
 pub(super) struct ServerTarget {
     way: ServerTransport,
-    /// What its connection is kept under. It tells one login from another and neither of them.
+    /// The pool key. It distinguishes credentials by digest and reveals none.
     pub(super) key: String,
-    /// Whether somebody's login is part of it.
+    /// Whether it holds secrets, so that actors must not share it.
     pub(super) personal: bool,
 }
 
@@ -48,7 +48,7 @@ struct Elsewhere {
     headers: HeaderMap,
 }
 
-/// A program inside what a call opens, before it is given anything.
+/// A program with its sandbox profile, before its environment is rendered.
 pub(super) struct Inside {
     confined: ConfinedProgram,
     key: String,
@@ -81,7 +81,7 @@ impl Inside {
 }
 
 impl ServerTarget {
-    /// A program, with its environment.
+    /// A program with its rendered environment.
     pub(super) async fn program(
         written: &McpManifestText,
         inside: Arc<Inside>,
@@ -98,7 +98,7 @@ impl ServerTarget {
         Ok(ServerTarget { way: ServerTransport::Program(inside, env), key, personal })
     }
 
-    /// A server elsewhere.
+    /// A remote server with its rendered headers.
     pub(super) async fn remote(
         written: &McpManifestText,
         place: &WorkingFolder,
@@ -154,7 +154,7 @@ fn config(url: &CheckedUrl) -> StreamableHttpClientTransportConfig {
     patience.max_times = Some(RESUMPTIONS);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
         .max_sse_event_size(LONGEST)
-        // A call is sent again by whoever records that it is, and by nobody else.
+        // Only the runtime resends a call, because it records each submission.
         .reinit_on_expired_session(false);
     config.retry_config = Arc::new(patience);
     config
@@ -164,7 +164,7 @@ fn covered(shown: &[MountedPath], path: &std::path::Path) -> bool {
     shown.iter().any(|shown| path.starts_with(&shown.path))
 }
 
-/// Tells values apart without holding them; nothing where there are none.
+/// A digest that distinguishes secret values; empty where there are none.
 fn fingerprint(values: &BTreeMap<String, Secret>) -> String {
     if values.is_empty() {
         return String::new();
@@ -176,7 +176,7 @@ fn fingerprint(values: &BTreeMap<String, Secret>) -> String {
     format!(" {}", Digest::of_parts(&plain))
 }
 
-/// The address of a server elsewhere, with the hosts opened that the driver names outright.
+/// The URL of a remote server, and the guard with the hosts that the egress allowlist names.
 pub(super) fn address(
     written: &McpManifestText,
     place: &WorkingFolder,
@@ -195,7 +195,7 @@ pub(super) fn address(
     Ok((checked, guard))
 }
 
-/// The headers of every request, as they are written.
+/// The headers of every request, as unrendered templates.
 pub(super) fn carried(written: &McpManifestText) -> Result<BTreeMap<String, String>, Stop> {
     let ServerLocation::Remote { headers, auth, .. } = &written.server else {
         return Ok(BTreeMap::new());
@@ -230,7 +230,7 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Stop> {
     })
 }
 
-/// What can be said of a manifest without looking at anything.
+/// Validates a manifest without touching disk or network.
 pub(super) fn sound(written: &McpManifestText) -> Result<(), Stop> {
     let templates: HashMap<String, String> = match &written.server {
         ServerLocation::Remote { .. } => carried(written)?.into_iter().collect(),
@@ -246,7 +246,7 @@ pub(super) fn sound(written: &McpManifestText) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Arguments are seen by everybody who looks at a list of processes.
+/// Refuses placeholders in arguments, because every process on the machine can list them.
 fn fixed(given: &ProgramInputs, driver: &str) -> Result<(), Stop> {
     match given.args.iter().find(|arg| arg.contains("${")) {
         Some(arg) => {

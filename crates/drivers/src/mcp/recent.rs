@@ -1,5 +1,5 @@
-//! What was worked out for a contract a moment ago, so that a busy driver does not ask the disk for
-//! each call. What changes on the disk is seen a moment later.
+//! Short-lived cache per contract: spares a busy driver the disk on each call. A change on disk is
+//! seen after at most one second.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use haft_model::{EffectProfile, Plan, Stop, ToolKey};
 
-/// How long it holds.
+/// Time to live of an entry.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// One thing for each contract, and for each part of the workspace that rules close to it.
+/// One value for each contract and each set of paths that policy closes to it.
 pub(super) struct Recent<T>(Mutex<HashMap<(ToolKey, String), RecentAnswers<T>>>);
 
 struct RecentAnswers<T> {
@@ -26,7 +26,7 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// What is known for a plan and what is closed to it, or what it takes to know it.
+    /// Returns the cached value for a plan and its closed paths, or computes it.
     pub(super) fn get(
         &self,
         plan: &Plan,

@@ -1,7 +1,7 @@
-//! A server elsewhere, over streamable HTTP: each message is a request of our own guarded client.
+//! Streamable HTTP transport: sends each message to a remote server with our guarded HTTP client.
 //!
-//! Answers are bounded before they are read, nothing is followed elsewhere, and a connection that
-//! could not be made is told apart from one that broke.
+//! Responses are size-limited before they are read, redirects are not followed, and a connection
+//! that could not be made is distinguished from one that broke.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,34 +37,33 @@ const JSON: &str = "application/json";
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 
-/// How much of a challenge is read, and how many scopes of it.
+/// Limits of a `WWW-Authenticate` challenge: bytes, and scopes.
 const LONGEST_CHALLENGE: usize = 4096;
 const MOST_SCOPES: usize = 64;
 
-/// Our end of the way to a server.
+/// The HTTP client of one remote server.
 #[derive(Clone)]
 pub(super) struct Remote {
-    /// For what may be sent twice without harm.
+    /// For requests that are safe to resend: reuses connections.
     pub(super) client: Client,
-    /// For calls that may change something: each has a connection of its own.
+    /// For writes: each gets a fresh connection.
     pub(super) writes: Client,
     pub(super) host: Arc<str>,
-    /// What every request carries; some of it may be secret.
+    /// Headers of every request; some values are secret.
     pub(super) headers: HeaderMap,
 }
 
-/// Why a request came to nothing.
 #[derive(Debug)]
 pub(super) enum RemoteFault {
-    /// Nobody took the connection.
+    /// The connection could not be made, so nothing was sent.
     Unreachable(Arc<str>),
-    /// The address may not be reached.
+    /// The address guard refused the address.
     Forbidden(Forbidden),
-    /// The connection broke.
+    /// The connection broke; the server may have received the request.
     Broken(Arc<str>),
-    /// The answer is larger than anything that is read.
+    /// The response exceeds the size limit.
     TooLarge(Arc<str>),
-    /// The server said no by its status.
+    /// The server refused with this HTTP status.
     Status(Arc<str>, u16),
 }
 
@@ -97,7 +96,7 @@ impl Remote {
     ) -> RequestBuilder {
         let request = request.header(ACCEPT, format!("{JSON}, {EVENTS}"));
         let request = custom.into_iter().fold(request, |request, (name, value)| {
-            // What a server wants mirrored never takes the place of a login.
+            // A header that the server asks the client to mirror never replaces a credential.
             if self.headers.contains_key(&name) { request } else { request.header(name, value) }
         });
         let request = request.headers(self.headers.clone());
@@ -140,7 +139,7 @@ impl Remote {
         Err(StreamableHttpError::Client(fault))
     }
 
-    /// What an answer to a message is.
+    /// Maps the HTTP response of a message: accepted, JSON or an event stream.
     async fn answered(
         &self,
         message: &ClientJsonRpcMessage,
@@ -184,8 +183,8 @@ impl Remote {
         })
     }
 
-    /// A status that is no success. An error of the protocol is kept; a server that does not know
-    /// the new way of speaking says so in many ways.
+    /// Maps an error status. A JSON-RPC error in the body is kept; any client error to
+    /// `server/discover` becomes one, so that the handshake falls back.
     fn refused(
         &self,
         message: &ClientJsonRpcMessage,
@@ -278,7 +277,7 @@ impl StreamableHttpClient for Remote {
     }
 }
 
-/// The call in a message, where it may change something.
+/// The submission of the call in a message, where it is a write.
 fn write_of(message: &ClientJsonRpcMessage) -> Option<Arc<Sending>> {
     let ClientJsonRpcMessage::Request(request) = message else { return None };
     let ClientRequest::CallToolRequest(call) = &request.request else { return None };
@@ -286,7 +285,7 @@ fn write_of(message: &ClientJsonRpcMessage) -> Option<Arc<Sending>> {
     going.sending.is_announced().then(|| going.sending.clone())
 }
 
-/// What a server says that it wants of whoever logs in to it.
+/// The bearer challenge of a `WWW-Authenticate` header, within the size limit.
 pub(super) fn challenge(headers: &HeaderMap) -> Option<String> {
     let said = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     let bearer =
@@ -299,10 +298,10 @@ fn text(answer: &Response, name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-/// Why a server elsewhere could not be talked with, if it is about one.
+/// The refusal of a failed handshake, where an HTTP fault caused it.
 pub(super) fn refusal(fault: &ClientInitializeError) -> Option<Stop> {
     match fault {
-        // The library does not name it as a cause.
+        // The library does not expose it as `source()`.
         ClientInitializeError::TransportError { error, .. } => {
             lost(error).or_else(|| lost(&*error.error)).map(|(stop, _)| stop)
         }
@@ -313,7 +312,7 @@ pub(super) fn refusal(fault: &ClientInitializeError) -> Option<Stop> {
     }
 }
 
-/// What a fault of ours on the way means, and what it says of the effect.
+/// Maps an HTTP fault in the error chain to a refusal and to the effect state of a write.
 pub(super) fn lost(fault: &(dyn std::error::Error + 'static)) -> Option<(Stop, EffectState)> {
     let mut cause = Some(fault);
     while let Some(found) = cause {
@@ -389,7 +388,6 @@ fn meaning(failed: &RemoteResult) -> (Stop, EffectState) {
     }
 }
 
-/// A client that could not be made.
 pub(super) fn unready(fault: RequestFailure) -> Stop {
     match fault {
         RequestFailure::Stopped(stop) => stop,
@@ -397,7 +395,6 @@ pub(super) fn unready(fault: RequestFailure) -> Stop {
     }
 }
 
-/// Whether an answer says that it is JSON.
 fn is_json(kind: Option<&str>) -> bool {
     kind.is_some_and(|kind| kind == "application/json")
 }

@@ -1,7 +1,7 @@
-//! Messages to and from a program, one to a line.
+//! Stdio transport: newline-delimited JSON-RPC with a program.
 //!
-//! The library reads an answer by trying, one after the other, all that it could be. Which answers are
-//! to calls of tools is known here, so those are read as what they are.
+//! The library decodes a response by trying each result type in turn. Here it is known which
+//! responses belong to `tools/call`, so those are decoded as tool results.
 
 use std::io;
 
@@ -17,20 +17,20 @@ use super::direct::Direct;
 use super::heard::{LONGEST, LastWords};
 use super::unreadable;
 
-/// What some editors put before a text.
+/// UTF-8 byte order mark, which some programs write first.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Both ends of a program.
+/// The stdout of a program, with the direct path to its stdin.
 pub(super) struct Stdio<R> {
     said: BufReader<R>,
-    /// What was read of a line. It outlives whoever stops waiting for the rest.
+    /// The line read so far. It survives cancellation of the read.
     line: Vec<u8>,
     words: LastWords,
-    /// Whom the answers to calls are handed.
+    /// Receives the responses to direct calls.
     direct: Direct,
 }
 
-/// The answer to a call that came to an end.
+/// A response to `tools/call` that completed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AnsweredCall {
@@ -45,8 +45,7 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
         Stdio { said: BufReader::new(said), line: Vec::new(), words, direct }
     }
 
-    /// Reads to the end of a line; nothing where there is none. A line that does not end in time is the
-    /// end of all of them.
+    /// Reads a line; `None` at end of stream. A line above the size limit ends the stream.
     async fn whole_line(&mut self) -> Option<()> {
         loop {
             let read = self.said.fill_buf().await.ok().filter(|read| !read.is_empty())?;
@@ -64,7 +63,7 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
         }
     }
 
-    /// The message in a line that is for the library; nothing where it is none, or the answer to a call.
+    /// Decodes the line for the library; `None` where it is invalid or answers a direct call.
     fn message(&self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let line = self.line.strip_prefix(MARK).unwrap_or(&self.line);
         let line = &*digits::marked(line);
@@ -74,7 +73,7 @@ impl<R: AsyncRead + Unpin> Stdio<R> {
         {
             return None;
         }
-        // Read again where it was no answer to a call: it may look like one.
+        // Decoded again where it belongs to no call: a response of another kind may look alike.
         let message = match serde_json::from_slice(line) {
             Ok(message) => message,
             Err(_) => JsonRpcMessage::error(unreadable::error(), Some(unreadable::answered(line)?)),
@@ -146,8 +145,8 @@ mod tests {
     use super::*;
     use crate::web::Sending;
 
-    /// What becomes of the answers of a program that was called once: what the call hears, and what is
-    /// left for the library. `ID` in an answer stands for the id of the call.
+    /// Runs one call against the given responses: returns what the call receives, and what is left
+    /// for the library. `ID` in a response stands for the id of the call.
     async fn read(
         answers: &[Value],
     ) -> (Option<ResponseResult>, Vec<RxJsonRpcMessage<RoleClient>>) {
@@ -186,7 +185,7 @@ mod tests {
         let (answer, read) = read(&[looks_like_a_prompt.clone(), looks_like_a_prompt]).await;
         assert!(matches!(answer, Some(Ok(ServerResult::CallToolResult(_)))), "{answer:?}");
         let [JsonRpcMessage::Response(second)] = &read[..] else { panic!("{read:?}") };
-        // Nobody asked for it a second time.
+        // A duplicate response belongs to no call.
         assert!(matches!(second.result, ServerResult::GetPromptResult(_)), "{second:?}");
     }
 

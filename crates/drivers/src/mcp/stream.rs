@@ -1,4 +1,4 @@
-//! Events of an answer that goes on, each within bounds.
+//! Server-sent events: splits a response body into events, each within the size limit.
 
 use std::io;
 use std::pin::Pin;
@@ -16,15 +16,15 @@ pub(super) fn events(answer: Response) -> BoxedSseResponse {
     Box::pin(SseStream::new(Whole { body: answer.into(), held: Vec::new() }))
 }
 
-/// A body that is handed on event by event: none is longer than a message may be, and one that cannot be
-/// read is told to the call that waits for it.
+/// A body that yields whole events. An event above the size limit is an error; one that cannot be
+/// decoded becomes an error of the call that awaits it.
 struct Whole {
     body: Body,
     held: Vec<u8>,
 }
 
 impl Whole {
-    /// The events that are there as a whole.
+    /// Takes the events that arrived as a whole.
     fn events(&mut self) -> Option<Vec<u8>> {
         let mut events = Vec::new();
         let mut taken = 0;
@@ -42,7 +42,7 @@ impl Whole {
     }
 }
 
-/// Where the first event of a text ends.
+/// Where the first event of a buffer ends.
 fn end(text: &[u8]) -> Option<usize> {
     let plain = text.windows(2).position(|two| two == b"\n\n").map(|at| at + 2);
     let other = text.windows(3).position(|three| three == b"\n\r\n").map(|at| at + 3);

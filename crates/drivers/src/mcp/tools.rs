@@ -1,7 +1,7 @@
-//! The tools of a server as it lists them, and whether a call may still trust them.
+//! Tool pinning: lists a server's tools, and blocks a tool that changed since it was accepted.
 //!
-//! What a server says of its tools is heard and never believed: an annotation changes nothing, and a
-//! tool that is no longer what people accepted is not called until they accept it again.
+//! INVARIANT: annotations of a server loosen nothing, and a changed tool is not called until a
+//! person accepts it again.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::{Entry as Slot, HashMap};
@@ -19,36 +19,36 @@ use tokio::time::Instant;
 
 use super::remote;
 
-/// How many pages a list may have, and how many tools.
+/// Pagination limits of a tool list: pages, and tools.
 const MOST_PAGES: usize = 100;
 const MOST_TOOLS: usize = 10_000;
 
-/// A tool of a server, as it was seen.
+/// A tool of a server, as it lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sight {
-    /// The driver that speaks with the server.
+    /// The id of the driver that connects to the server.
     pub driver: String,
-    /// What the server calls the tool.
+    /// The server's name of the tool.
     pub tool: String,
-    /// The digest of its description and its schemas.
+    /// Digest of its description and schemas.
     pub digest: Digest,
 }
 
-/// What is known of a tool that was seen.
+/// How a listed tool compares to the accepted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolStanding {
-    /// It is what was accepted, or was never seen before.
+    /// Its digest is the accepted one, or it is seen for the first time.
     Accepted,
-    /// It is another than the one that was accepted.
+    /// Its digest differs from the accepted one.
     Changed,
-    /// Nobody can tell any more what was accepted.
+    /// The record of accepted tools is damaged.
     Lost,
 }
 
-/// Remembers what was accepted of the tools of servers. One that it never saw is accepted.
+/// Compares a tool to the accepted digest: trust on first use.
 pub type Witness = Arc<dyn Fn(&Sight) -> ToolStanding + Send + Sync>;
 
-/// A witness that remembers for as long as the program runs.
+/// A witness that remembers until the process ends.
 pub(super) fn forgetful() -> Witness {
     let seen: Mutex<HashMap<(String, String), Digest>> = Mutex::default();
     Arc::new(move |sight| {
@@ -64,11 +64,11 @@ pub(super) fn forgetful() -> Witness {
     })
 }
 
-/// The list of a server.
+/// A server's tool list.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     listed: BTreeMap<String, ListedTool>,
-    /// When the server wants it to be asked for again.
+    /// When the list expires by the server's `ttlMs`; `None` where it states none.
     until: Option<Instant>,
 }
 
@@ -76,16 +76,16 @@ pub(super) struct Tools {
 struct ListedTool {
     digest: Digest,
     required: Vec<String>,
-    /// Whether it is what was accepted, once somebody asked.
+    /// Its standing, once a call asked the witness.
     seen: Mutex<Option<ToolStanding>>,
 }
 
 impl Tools {
-    /// Asks a server for all of its tools.
+    /// Lists all tools of a server.
     pub(super) async fn of(peer: &Peer<RoleClient>) -> Result<Tools, Stop> {
         let (tools, ttl) = all(peer).await?;
         let listed = tools.into_iter().map(|tool| (tool.name.to_string(), ListedTool::of(&tool)));
-        // Asking anew for each call is for servers that say when they change.
+        // A TTL of 0 counts as none, because it would refresh the list on each call.
         let ttl = ttl.filter(|ttl| *ttl > 0).map(Duration::from_millis);
         let until = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
         Ok(Tools { listed: listed.collect(), until })
@@ -95,7 +95,8 @@ impl Tools {
         self.until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Whether a call may be made: the tool is there, is what was accepted, and gets what it needs.
+    /// Checks a call: the server lists the tool, its digest is the accepted one, and required
+    /// arguments are sent.
     pub(super) fn check(
         &self,
         tool: &str,
@@ -171,10 +172,10 @@ impl ListedTool {
         }
     }
 
-    /// Asks once for each list, because a witness may have to look at a file.
+    /// Asks the witness at most once per list while the tool is accepted: it may read a file.
     fn seen(&self, ask: impl FnOnce() -> ToolStanding) -> ToolStanding {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody may have accepted what had changed.
+        // A person may have accepted the change since.
         match *seen {
             Some(ToolStanding::Accepted) => ToolStanding::Accepted,
             Some(ToolStanding::Changed | ToolStanding::Lost) | None => *seen.insert(ask()),
@@ -182,7 +183,7 @@ impl ListedTool {
     }
 }
 
-/// Every page of a list, within bounds.
+/// Follows the pagination of `tools/list` within bounds; returns the tools and the smallest TTL.
 pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Option<u64>), Stop> {
     let (mut tools, mut cursor, mut ttl): (Vec<Tool>, Option<String>, Option<u64>) =
         (Vec::new(), None, None);
@@ -230,7 +231,7 @@ fn unlisted(fault: &ServiceError) -> Stop {
     })
 }
 
-/// Somebody else's words as part of one line of ours.
+/// Foreign text on one line, cut to 300 characters.
 pub(super) fn one_line(words: &str) -> String {
     const MOST: usize = 300;
     let plain: String = words.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,23 +1,24 @@
-//! Answers of servers that cannot be decoded, as errors that the calls which wait for them can tell.
+//! Decode errors: turns a response that cannot be decoded into a JSON-RPC error for the request
+//! that awaits it.
 
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 
 use crate::unreadable::id_of_answer;
 
-/// What such an answer is known by on this side. No server has a reason to say it.
+/// The local error code of such a response. No server has a reason to send it.
 pub(super) const UNREADABLE: ErrorCode = ErrorCode(-32_098);
 
-/// The error in place of an answer.
+/// The error in place of the response.
 pub(super) fn error() -> ErrorData {
     ErrorData::new(UNREADABLE, "its answer cannot be decoded", None)
 }
 
-/// The request that is answered by a message which cannot be read.
+/// The id of the request that an undecodable message responds to.
 pub(super) fn answered(message: &[u8]) -> Option<RequestId> {
     serde_json::from_value(id_of_answer(message)?).ok()
 }
 
-/// An event of a stream, or what stands in for it where its message cannot be read.
+/// The replacement of an event whose message cannot be decoded; `None` where it can.
 pub(super) fn event(event: &[u8]) -> Option<Vec<u8>> {
     let mut data = Vec::new();
     let mut others = Vec::new();

@@ -1,7 +1,8 @@
-//! What passes between us and a server, whichever way it goes.
+//! Call transport: wraps a transport to record the submission of each call and to route its
+//! progress.
 //!
-//! A call is put on record between the moment it could be sent and its first byte. Whoever leaves
-//! before that leaves nothing behind that is sent later. Progress is handed on in its order.
+//! INVARIANT: the submission is recorded before the first byte of a call is sent, and a call that
+//! is cancelled before that is never sent. Progress is passed on in order.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -19,7 +20,7 @@ use rmcp::transport::Transport;
 
 use crate::web::Sending;
 
-/// A call, for whoever carries its request.
+/// The submission and the link of a call, attached to its request.
 #[derive(Clone, Debug)]
 pub(super) struct Going {
     pub(super) sending: Arc<Sending>,
@@ -27,28 +28,28 @@ pub(super) struct Going {
 }
 
 impl Going {
-    /// A request that has no effect to submit.
+    /// A request without an effect, so without a submission.
     pub(super) fn read(link: Link) -> Going {
         Going { sending: Arc::new(Sending::silent()), link }
     }
 }
 
-/// A transport that knows which of its messages are calls.
+/// A transport that recognizes calls among its messages.
 pub(super) struct CallTransport<T> {
     inner: T,
     reports: Reports,
-    /// The request by which a server was asked in the new way.
+    /// The id of the `server/discover` request.
     probe: Option<RequestId>,
 }
 
-/// Where the progress of calls goes.
+/// The links of calls by progress token; clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Reports(Arc<Mutex<HashMap<ProgressToken, Reporting>>>);
 
-/// Where the progress of one call goes, and how far it was when it was last heard of.
+/// The link of one call, and its last progress.
 struct Reporting {
     to: Link,
-    /// Gone when the call is over.
+    /// Dangling once the call has ended.
     call: Weak<Sending>,
     last: f64,
 }
@@ -56,9 +57,9 @@ struct Reporting {
 /// Why a message was not sent.
 #[derive(Debug)]
 pub(super) enum Unsent<E> {
-    /// It was not to be sent any more, or could not be put on record.
+    /// The call was cancelled, or its submission could not be recorded.
     Withheld(String),
-    /// The transport broke.
+    /// The transport failed.
     Broken(E),
 }
 
@@ -85,8 +86,8 @@ impl<T> CallTransport<T> {
         CallTransport { inner, reports, probe: None }
     }
 
-    /// A message as it is meant. Some servers answer what they do not know with something else, which
-    /// means that they do not speak the new way.
+    /// Normalizes a message. Some servers respond to `server/discover` with another result; that
+    /// counts as an unknown method.
     fn meant(&self, message: RxJsonRpcMessage<RoleClient>) -> RxJsonRpcMessage<RoleClient> {
         match message {
             JsonRpcMessage::Response(answer)
@@ -101,7 +102,7 @@ impl<T> CallTransport<T> {
         }
     }
 
-    /// The call in a message, whose progress is listened for from now on.
+    /// The call in a message; subscribes to its progress.
     fn call_in(&self, message: &TxJsonRpcMessage<RoleClient>) -> Option<Going> {
         let JsonRpcMessage::Request(request) = message else { return None };
         let ClientRequest::CallToolRequest(call) = &request.request else { return None };
@@ -115,7 +116,7 @@ impl<T> CallTransport<T> {
 }
 
 impl Reports {
-    /// Listens for the progress of a call from now on.
+    /// Subscribes a call to progress notifications with its token.
     pub(super) fn listen(&self, token: ProgressToken, going: &Going) {
         let (to, call) = (going.link.clone(), Arc::downgrade(&going.sending));
         let reporting = Reporting { to, call, last: f64::NEG_INFINITY };
@@ -124,7 +125,7 @@ impl Reports {
         reports.insert(token, reporting);
     }
 
-    /// Hands progress to its call. What does not grow is no progress.
+    /// Passes progress to its call. A value that does not increase is dropped.
     fn report(&self, said: &ProgressNotificationParam) {
         let mut reports = self.all();
         let Some(reporting) = reports.get_mut(&said.progress_token) else { return };

@@ -1,4 +1,4 @@
-//! What is kept, for how long, and what becomes of what broke.
+//! Tests of the keyed pool: reuse, backoff and eviction.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use super::*;
 
 const IDLE: Duration = Duration::from_secs(5);
 
-/// The number of the one that a key gets, each new one having the next number.
+/// The number of the item that a key gets; each new item has the next number.
 async fn number(
     kept: &KeyedPool<usize>,
     made: &AtomicUsize,
@@ -43,7 +43,7 @@ async fn pool_recreates_broken_entry_with_growing_backoff() {
     for pause in [FIRST_PAUSE, FIRST_PAUSE * 2, FIRST_PAUSE * 4] {
         let one = number(&kept, &made, "a").await.unwrap();
         kept.broke("a", &one).await;
-        // Whoever says so again adds nothing.
+        // A repeated report changes nothing.
         kept.broke("a", &one).await;
         tokio::time::sleep(pause - Duration::from_millis(2)).await;
         told.push(number(&kept, &made, "a").await.unwrap_err());
@@ -76,7 +76,7 @@ async fn what_is_let_go_is_made_again_at_once() {
     let one = number(&kept, &made, "a").await.unwrap();
     kept.let_go("a", &one).await;
     let other = number(&kept, &made, "a").await.unwrap();
-    // The one that is gone says nothing of the one that is there.
+    // Removing the old item leaves the new one alone.
     kept.let_go("a", &one).await;
     assert_eq!((*one, *other, *number(&kept, &made, "a").await.unwrap()), (0, 1, 1));
 }

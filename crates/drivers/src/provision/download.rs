@@ -1,4 +1,4 @@
-//! Fetching a program: what comes is what its hash says, or it is not used.
+//! Verified download of a program: its SHA-256 matches, or it is not used.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use haft_sandbox::{Access, AddressGuard, ConfinedProgram, ExitKind, MountedPath}
 use super::{Provision, setup};
 use crate::web;
 
-/// The largest program, or archive of one, that is fetched.
+/// Most bytes of a program or archive.
 const LARGEST: usize = 256 * 1024 * 1024;
 
-/// How long a program may take to come.
+/// Timeout of a download.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What lies at an address, if it has the hash that it should have.
+/// Downloads a URL and verifies its SHA-256.
 pub(super) async fn fetch(url: &str, sha256: &str, guard: &AddressGuard) -> Result<Vec<u8>, Stop> {
     let bytes = tokio::time::timeout(PATIENCE, web::download(guard, url, LARGEST)).await;
     let bytes = bytes.map_err(|_| setup(format!("`{url}` took too long")))?;
@@ -33,7 +33,7 @@ pub(super) async fn fetch(url: &str, sha256: &str, guard: &AddressGuard) -> Resu
 }
 
 impl Provision {
-    /// Takes one file out of an archive, by a program that sees the shelf and nothing else.
+    /// Extracts one file from an archive with a `tar` that sees only the shelf.
     pub(super) async fn untarred(
         &self,
         archive: &Path,

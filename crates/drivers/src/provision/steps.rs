@@ -1,4 +1,4 @@
-//! The steps of a set-up, as whoever walks through them with a person needs them.
+//! Set-up steps: the steps of a manifest, for the caller that walks a person through them.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use serde_json::Value;
 
 use super::Provision;
 
-/// One step of a set-up.
+/// One set-up step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetupStep {
-    /// What records call it.
+    /// Its id in records.
     pub id: String,
-    /// What it is about, for people.
+    /// Its title for the person.
     pub title: String,
-    /// What is done.
+    /// What the step does.
     pub work: SetupWork,
-    /// The command, exit code and patience by which one sees that it is not needed.
+    /// The command, its exit code and timeout, that show the step is not needed.
     pub skip_if: Option<(String, i32, Duration)>,
 }
 
-/// What is done in a step.
+/// What a step does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetupWork {
-    /// A command, and how long it may take.
+    /// Runs a command, with its timeout.
     Command(String, Duration),
-    /// A question, and the command that takes its answer as `${value}`.
+    /// Asks a question, and runs a command with the answer as `${value}`.
     Ask {
         /// The question.
         prompt: String,
-        /// What takes the answer.
+        /// The command that takes the answer.
         cmd: String,
     },
-    /// A page that a person has to visit.
+    /// The person visits this URL.
     Visit(String),
-    /// Something that only a person can do, in words.
+    /// Work that only a person can do, described in words.
     ByHand(String),
 }
 
@@ -73,7 +73,7 @@ struct Persist {
 }
 
 impl Provision {
-    /// The steps of the set-up, in order.
+    /// The set-up steps, in order.
     pub fn steps(&self) -> Result<Vec<SetupStep>, Stop> {
         let written = self.manifest.get("setup").cloned().unwrap_or(Value::Array(Vec::new()));
         let written: Vec<SetupStepText> =

@@ -1,4 +1,4 @@
-//! Commands as words, and installers as data.
+//! Tests of provisioning: argv splitting, and install methods as data.
 
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
@@ -39,7 +39,7 @@ fn provision(folder: &Folder, install: serde_json::Value) -> Provision {
         programs: Vec::new(),
         walls: Walls::Missing,
         guard: AddressGuard::public(),
-        // Nothing is installed where there is no path.
+        // Without a `PATH` nothing is installed.
         variable: |_| None,
         secrets: Default::default(),
     };
@@ -91,7 +91,7 @@ fn each_install_method_yields_exact_command_or_is_skipped() {
         let ways = provision(&folder, json!([entry])).ways().unwrap();
         let [way] = ways.as_slice() else { panic!("{ways:?}") };
         assert_eq!(way.says, says);
-        // Whether an installer is on this machine is not for a test to say.
+        // A test cannot know which installers this machine has.
         if let Some(expected) = skipped.filter(|why| !why.contains("on this machine")) {
             assert_eq!(way.skipped.as_deref(), Some(expected));
         }

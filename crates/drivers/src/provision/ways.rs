@@ -1,4 +1,4 @@
-//! The ways to install a program: for each method the exact command, as data.
+//! Install methods: the exact command of each installer, as data.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{Provision, download, setup};
 use crate::cli::program;
 
-/// Who may install by a method.
+/// Who may run an installer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Anybody,
@@ -34,11 +34,11 @@ const INSTALLERS: [(&str, &[&str], By); 10] = [
 /// One way to install a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstallWay {
-    /// Its method, such as `brew`.
+    /// The install method, such as `brew`.
     pub method: String,
-    /// What happens, as a command or in words.
+    /// What it does, as a command or in words.
     pub says: String,
-    /// Why it cannot be taken here, if it cannot.
+    /// Why it cannot run here; `None` if it can.
     pub skipped: Option<String>,
     act: InstallAction,
 }
@@ -46,18 +46,18 @@ pub struct InstallWay {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum InstallAction {
     Run(Vec<String>),
-    /// Fetches a script and runs it.
+    /// Downloads a script and runs it.
     Script {
         url: String,
         sha256: String,
     },
-    /// Fetches the program, or an archive that it is in.
+    /// Downloads the program, or an archive that holds it.
     Fetch {
         url: String,
         sha256: String,
         inner: String,
     },
-    /// Takes what is in the workspace.
+    /// Takes the program from the workspace.
     Take(PathBuf),
     Nothing,
 }
@@ -78,7 +78,7 @@ struct InstallEntry {
 }
 
 impl Provision {
-    /// The ways to install the program, in the order of the manifest.
+    /// The ways to install the program, in manifest order.
     pub fn ways(&self) -> Result<Vec<InstallWay>, Stop> {
         let entries =
             self.manifest.get("install").cloned().unwrap_or_else(|| Vec::<()>::new().into());
@@ -111,7 +111,7 @@ impl Provision {
         InstallWay { method, says, skipped, act }
     }
 
-    /// What an entry does; everything that is not plain is refused.
+    /// The action of an entry; an entry that is not plain is refused.
     fn act(&self, entry: InstallEntry) -> Result<InstallAction, String> {
         let hash = || {
             entry
@@ -148,7 +148,7 @@ impl Provision {
         }
     }
 
-    /// Why an installer cannot be run here.
+    /// Why an installer cannot run here.
     fn obstacle(&self, method: &str, act: &InstallAction) -> Option<String> {
         match act {
             InstallAction::Run(command) => {
@@ -169,7 +169,7 @@ impl Provision {
         }
     }
 
-    /// Takes one of the ways.
+    /// Installs the program in one of the ways.
     pub async fn install(&self, way: &InstallWay) -> Result<(), Stop> {
         if let Some(why) = &way.skipped {
             return Err(setup(format!(
@@ -197,7 +197,7 @@ impl Provision {
         }
     }
 
-    /// A program that came with the manifest: inside its folder, and one that can be run.
+    /// A vendored program: an executable inside the manifest's folder.
     fn vendored(&self, path: &Path) -> Result<PathBuf, String> {
         let real =
             fs::canonicalize(path).map_err(|_| format!("`{}` is not there", path.display()))?;
@@ -212,7 +212,7 @@ impl Provision {
         }
     }
 
-    /// Puts a program on the shelf, from where it is run by its bare name.
+    /// Links a program into the shelf, where it runs by its bare name.
     fn put(&self, program: &Path) -> Result<(), Stop> {
         let shelf = self.shelf()?;
         let place = self.on_shelf(&shelf)?;
@@ -223,7 +223,7 @@ impl Provision {
         linked.map_err(|fault| unwritten(&place, &fault))
     }
 
-    /// A file on the shelf.
+    /// Writes a file to the shelf.
     fn kept(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Stop> {
         let shelf = self.shelf()?;
         let path = shelf.join(name);
@@ -232,7 +232,7 @@ impl Provision {
         Ok(path)
     }
 
-    /// The program out of what was fetched, by a `tar` that sees nothing but the shelf.
+    /// Puts the downloaded program on the shelf, extracted by a `tar` that sees only the shelf.
     async fn unpack(&self, bytes: &[u8], url: &str, inner: &str) -> Result<(), Stop> {
         let program = match is_archive(url) {
             false => self.kept("fetched", bytes)?,
@@ -254,7 +254,7 @@ impl Provision {
     }
 }
 
-/// A path that stays inside.
+/// A relative path that stays inside its folder.
 fn inside(path: &str) -> Result<String, String> {
     let plain = !path.starts_with(['/', '-']) && path.split('/').all(|step| step != "..");
     match plain && !path.is_empty() {

@@ -1,19 +1,19 @@
-//! What Python needs to see of this machine to run at all: the folders that it is installed in.
+//! Python installations: the folders that a Python needs to see in the sandbox to run at all.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-/// What every confined program sees anyway.
+/// Folders that every confined program sees.
 const SYSTEM: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store"];
 
-/// How many links may lie between a name and its program.
+/// Most symlinks between a name and its program.
 const MOST_LINKS: usize = 16;
 
-/// The longest first line of a script that is read; kernels read less.
+/// Most bytes of a script's first line; kernels read less.
 const LONGEST_LINE: u64 = 4096;
 
-/// The folders of a Python that are not the system's: of its environment, and of what that is made of.
+/// The folders of a Python outside the system: its virtual environment, and the Python behind that.
 pub(crate) fn installations(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let steps = way(program);
     let own = |path: &PathBuf| Some(path.as_path()) != home;
@@ -23,7 +23,7 @@ pub(crate) fn installations(program: &Path, home: Option<&Path>) -> Vec<PathBuf>
     found
 }
 
-/// The same for a script, whose first line names what runs it. Others need nothing.
+/// The folders that a script's interpreter needs, by its `#!` line; none for other files.
 pub(super) fn behind(script: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let named = first_line(script).and_then(|line| {
         let named = line.strip_prefix("#!")?.trim().split(' ').next()?;
@@ -41,7 +41,7 @@ fn first_line(path: &Path) -> Option<String> {
     Some(line)
 }
 
-/// Every name on the way from a name to its program.
+/// Every symlink on the way from a name to its program.
 fn way(program: &Path) -> Vec<PathBuf> {
     let mut steps = vec![program.to_owned()];
     while let Some(last) = steps.last().filter(|_| steps.len() < MOST_LINKS) {
@@ -53,7 +53,7 @@ fn way(program: &Path) -> Vec<PathBuf> {
     steps
 }
 
-/// The folder that an installation of Python is in: the one above `bin` that has its libraries.
+/// The prefix of a Python installation: the folder above `bin` that has its libraries.
 fn prefix(program: &Path) -> Option<PathBuf> {
     let prefix = program.parent().filter(|folder| folder.ends_with("bin"))?.parent()?;
     let is_system = SYSTEM.iter().any(|system| prefix.starts_with(system));
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// What a script with this first line needs, beside an environment that is made of a Python.
+    /// The folders that a script with this first line needs, beside a virtual environment.
     fn needed(line: &str, home: &str) -> Vec<String> {
         let folder = Folder::new()
             .file("python/bin/python3.11", "\u{7f}ELF")
@@ -91,7 +91,7 @@ mod tests {
     fn python_script_opens_venv_of_shebang_and_its_base() {
         let script = "#!BASE/venv/bin/python -I\nimport tool\n";
         assert_eq!(needed(script, "home"), ["venv", "python"]);
-        // A home folder is not opened, whatever it looks like.
+        // A home folder is never opened, whatever it looks like.
         assert_eq!(needed(script, "python"), ["venv"]);
         for other in ["#!/bin/sh\n", "#!/usr/bin/env python3\n", "#!python\n", "\u{7f}ELF", ""] {
             assert_eq!(needed(other, "home"), Vec::<String>::new(), "{other}");

@@ -1,4 +1,4 @@
-//! What is opened for which declarations.
+//! Tests of sandbox profiles: which declarations open which paths.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -29,7 +29,7 @@ fn effects(mutates: Option<&[&str]>, network: &[&str]) -> EffectProfile {
     }
 }
 
-/// What is opened, one line each, with the workspace as `.`.
+/// The opened paths, one line each, with the workspace as `.`.
 fn opened(folder: &Folder, manifest: &Value, effects: &EffectProfile) -> Vec<String> {
     let place = WorkingFolder {
         root: folder.path().to_owned(),
@@ -139,7 +139,7 @@ fn a_secret_of_the_workspace_is_never_passed_on() {
     };
     let refused = "sandbox.violation: `TOKEN` is a secret of this workspace, and is not passed on";
     assert_eq!(passing(json!({})), [refused]);
-    // As a login it comes from the vault.
+    // As a login the variable comes from the vault.
     assert_eq!(passing(json!({"state": {"env": ["TOKEN"]}})), ["hide ./.haft", "TERM=dumb"]);
 }
 

@@ -1,4 +1,4 @@
-//! What a function is called with, and what its client is made with.
+//! Function arguments: renders the inputs of a function and of its client.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +11,27 @@ use super::manifest::Function;
 use crate::template_context::{Sources, unfilled};
 use crate::web::MOST_BYTES;
 
-/// As many as AIP-33 has positions for.
+/// The argument positions that AIP-33 defines.
 const POSITIONS: [&str; 5] = ["_0", "_1", "_2", "_3", "_4"];
 
-/// Arguments, as a worker is told them.
+/// Arguments in the form that a worker receives.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Arguments {
-    /// One after the other.
+    /// Positional arguments.
     List(Vec<Value>),
-    /// One object, or, where a language has them, arguments by their names.
+    /// One object, or keyword arguments in a language that has them.
     Object(Value),
 }
 
-/// What one call needs: arguments for the function, and for the client that it belongs to.
+/// The arguments of the function, and of the client that it belongs to.
 pub(super) struct FunctionInputs {
     pub(super) args: Arguments,
     pub(super) client: Arguments,
 }
 
 impl FunctionInputs {
-    /// What a call gives, with these secrets.
+    /// Renders the arguments of a call with these secrets.
     pub(super) fn of(
         function: &Function,
         plan: &Plan,
@@ -68,7 +68,7 @@ impl Arguments {
     }
 }
 
-/// `_0`, `_1` … as a list, and anything else as one object.
+/// `_0`, `_1` … as positional arguments, and anything else as one object.
 fn arranged(filled: Value) -> Arguments {
     match filled {
         Value::Object(mut fields) if fields.contains_key("_0") => {

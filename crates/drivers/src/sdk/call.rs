@@ -1,4 +1,4 @@
-//! One call: its function found, and the call on record before it is made.
+//! Worker call: resolves the function, and records the submission before the call is made.
 
 use haft_driver::{Attempt, Clearance, Failure, Output};
 use haft_model::{Code, EffectState, Stop};
@@ -15,7 +15,7 @@ use crate::failure::{called_off, intruded, late, running, unsent};
 use crate::login::ran_out;
 use crate::watch::Watch;
 
-/// A call, and the worker that it has.
+/// A call, and its worker.
 pub(super) struct WorkerCall<'a> {
     pub(super) sdk: &'a Sdk,
     pub(super) attempt: &'a Attempt<'a>,
@@ -37,7 +37,7 @@ impl WorkerCall<'_> {
         }
     }
 
-    /// What became of a call whose worker may have made something that governs.
+    /// Replaces the outcome of a call whose worker changed files that govern by a violation.
     async fn inspected(&self, came: Result<Output, Failure>) -> Result<Output, Failure> {
         let intrusions = self.held.worker.inspect().await;
         let Some(stop) = intruded(&intrusions, &self.sdk.place.root) else {
@@ -68,19 +68,19 @@ impl WorkerCall<'_> {
         Hearing::new(self, talk).end().await
     }
 
-    /// Puts the call on record, right before it is made.
+    /// Records the submission, right before the call is made.
     async fn submitted(&self) -> Result<Clearance, Failure> {
         let clearance = match self.may_mutate() {
             true => self.attempt.link.submit().await?,
             false => Clearance::default(),
         };
-        // What is on record was not sent yet.
+        // The submission is recorded, but nothing is sent yet.
         let unsaid = |stop: Stop| Failure::new(stop, self.effect(EffectState::NotCommitted));
         Watch::of(self.attempt).check().map_err(unsaid)?;
         Ok(clearance)
     }
 
-    /// Loads the package, makes the client and finds the function. Nothing is submitted by that.
+    /// Loads the package, creates the client and resolves the function. This submits nothing.
     async fn find(&self, talk: &mut Talk<'_>, given: &FunctionInputs) -> Result<(), Failure> {
         let asked = async {
             talk.say(Ask::Find { function: &self.function.reference, client: &given.client });
@@ -99,7 +99,7 @@ impl WorkerCall<'_> {
         match word {
             Ok(Word::Found) => Ok(()),
             Ok(Word::Failed { types, message }) => {
-                // What is repaired is loaded anew.
+                // The next call loads the repaired package anew.
                 self.let_go().await;
                 Err(unsent(self.unusable(&types, &message)))
             }
@@ -114,8 +114,8 @@ impl WorkerCall<'_> {
         }
     }
 
-    /// A call that ends while its package is still being loaded. One that never ends loading must not
-    /// be in the way of others, and others that are served must not suffer for it.
+    /// A call that ends while its package still loads. A load that never ends must not block other
+    /// calls, and other calls on the worker must not suffer for it.
     async fn abandoned(&self, stop: Stop) -> Failure {
         if self.held.worker.is_idle_but_for_one() {
             self.end_worker().await;
@@ -140,12 +140,12 @@ impl WorkerCall<'_> {
         self.attempt.plan.effects.may_mutate()
     }
 
-    /// What is known of the effect, or that there is none to have.
+    /// The effect state; `EffectState::None` for a call that cannot mutate.
     pub(super) fn effect(&self, known: EffectState) -> EffectState {
         if self.may_mutate() { known } else { EffectState::None }
     }
 
-    /// What the call is known by on the other side.
+    /// The native identity of the call, for the record.
     pub(super) fn native(&self, exception: Option<&str>) -> Value {
         let mut native = json!({
             "source": "sdk",

@@ -1,5 +1,4 @@
-//! Everything that is heard of a call, from its beginning to its end, and what that means for its
-//! effect.
+//! Message loop of a worker call: follows it from begin to end, and derives its effect state.
 
 use std::time::Duration;
 
@@ -16,17 +15,17 @@ use crate::failure::{called_off, late, late_after_sending, running};
 use crate::login::ran_out;
 use crate::web::MOST_BYTES;
 
-/// How long a function may take to end once it was told to. Then its worker ends.
+/// How long a function may take to end after its cancellation; then its worker is killed.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// Why a call is to end before it is done.
+/// Why a call ends before it is done.
 #[derive(Clone, Copy)]
 enum Early {
     CalledOff,
     Late,
 }
 
-/// What was heard of a call so far.
+/// The state of a call so far.
 pub(super) struct Hearing<'a, 'b> {
     call: &'a WorkerCall<'b>,
     talk: Talk<'a>,
@@ -35,14 +34,14 @@ pub(super) struct Hearing<'a, 'b> {
     parts: Vec<Value>,
     bytes: usize,
     early: Option<Early>,
-    /// Until when it is listened to.
+    /// When the call is cancelled; after a cancellation, when its worker is killed.
     until: Instant,
-    /// Whether there is nothing more to hear.
+    /// Whether the call is over.
     over: bool,
 }
 
 impl Drop for Hearing<'_, '_> {
-    /// A call that nobody waits for any more must not go on.
+    /// A call without a caller must not go on.
     fn drop(&mut self) {
         if !self.over {
             self.call.held.worker.end();
@@ -51,14 +50,14 @@ impl Drop for Hearing<'_, '_> {
 }
 
 impl<'a, 'b> Hearing<'a, 'b> {
-    /// Nothing was heard of a call yet.
+    /// Starts with no message received.
     pub(super) fn new(call: &'a WorkerCall<'b>, talk: Talk<'a>) -> Hearing<'a, 'b> {
         let (begun, bytes, until) = (false, 0, call.attempt.deadline.into());
         let (parts, early, over) = (Vec::new(), None, false);
         Hearing { call, talk, begun, parts, bytes, early, until, over }
     }
 
-    /// Listens until the call ends.
+    /// Receives messages until the call ends.
     pub(super) async fn end(mut self) -> Result<Output, Failure> {
         let end = self.listened().await;
         self.over = true;
@@ -90,14 +89,14 @@ impl<'a, 'b> Hearing<'a, 'b> {
         }
     }
 
-    /// Tells the function to end.
+    /// Cancels the function.
     fn tell(&mut self, early: Early) {
         self.early = Some(early);
         self.until = Instant::now() + GRACE;
         self.talk.say(Ask::Cancel);
     }
 
-    /// Takes one word in, and gives the end of the call if it is one.
+    /// Handles one message, and returns the outcome if the message ends the call.
     async fn heard(&mut self, word: Word) -> Option<Result<Output, Failure>> {
         let known = self.effect_so_far();
         Some(match word {
@@ -123,7 +122,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
         })
     }
 
-    /// A part of the answer, which others may see at once.
+    /// A partial result, which the caller may receive at once.
     async fn part(&mut self, value: Value) -> Option<Result<Output, Failure>> {
         let data = self.call.function.extract.extract(&value)?;
         self.bytes += data.to_string().len();
@@ -163,7 +162,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
         &self.call.function.reference
     }
 
-    /// What is known of the effect while nobody knows how the function ended.
+    /// The effect state while the outcome of the function is unknown.
     fn effect_so_far(&self) -> EffectState {
         self.call.effect(match self.begun {
             true => EffectState::Unknown,
@@ -171,7 +170,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
         })
     }
 
-    /// What is known once it returned something; one that is still giving parts did not.
+    /// The effect state once the function returned; one that still yields parts has not.
     fn returned(&self) -> EffectState {
         match self.parts.is_empty() {
             true => self.call.effect(EffectState::Committed),
@@ -209,7 +208,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
         Failure { native, ..Failure::new(stop, effect) }
     }
 
-    /// A call that ended before it was done, for the reason that is known, or for this one.
+    /// The failure of a call that ended early: by cancellation or timeout, else by `otherwise`.
     fn ended(&self, otherwise: Stop) -> Failure {
         let effect = self.effect_so_far();
         let stop = match self.early {
@@ -223,8 +222,8 @@ impl<'a, 'b> Hearing<'a, 'b> {
         Failure::new(stop, effect)
     }
 
-    /// A function that did not end when it was told to. It ends with its worker. One that only waits
-    /// for its turn behind others is never called, and leaves them alone.
+    /// A function that ignores its cancellation. It ends with its worker. A call still queued
+    /// behind others never begins, and leaves the worker alone.
     async fn left(&self, early: Early) -> Failure {
         if self.begun || self.call.held.worker.is_idle_but_for_one() {
             self.call.end_worker().await;

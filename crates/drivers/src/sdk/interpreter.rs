@@ -1,4 +1,4 @@
-//! Which interpreter runs a worker, and what it needs to see of this machine to run at all.
+//! Interpreter lookup: finds the Node or Python of a worker, and the folders that it needs to see.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -10,19 +10,20 @@ use super::manifest::{Package, Runtime};
 use crate::WorkingFolder;
 use crate::sandbox_opening::installations;
 
-/// Where programs are looked for that nobody says more about.
+/// Search path where no `PATH` is set.
 const USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// A program that runs workers.
+/// An interpreter that runs workers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Interpreter {
     pub(super) program: PathBuf,
-    /// Its own libraries, where they are not the system's.
+    /// Its own libraries, if they are outside the system folders.
     pub(super) needs: Vec<PathBuf>,
 }
 
 impl Interpreter {
-    /// The one that the manifest names, the one of the workspace's `.venv`, or the first of `PATH`.
+    /// The interpreter that the manifest names, that of the workspace's `.venv`, or the first on
+    /// `PATH`.
     pub(super) fn of(
         package: &Package,
         root: &Path,
@@ -35,12 +36,12 @@ impl Interpreter {
         };
         let program = program.ok_or_else(|| missing(package))?;
         Ok(match package.runtime {
-            // One file is all of Node.
+            // Node is a single file.
             Runtime::Node => Interpreter {
                 program: fs::canonicalize(&program).unwrap_or(program),
                 needs: Vec::new(),
             },
-            // Python knows its environment by the name that it was started by.
+            // Python finds its environment through the name that it is started by.
             Runtime::Python => {
                 let needs = installations(&program, home.as_deref());
                 Interpreter { program, needs }
@@ -49,7 +50,7 @@ impl Interpreter {
     }
 }
 
-/// The Node of whoever runs Haft, if they have one.
+/// The Node of the user who runs Haft, if installed.
 pub(crate) fn node(root: &Path, place: &WorkingFolder) -> Option<PathBuf> {
     let found = candidates(Runtime::Node, root, place).into_iter().find(|path| runs(path))?;
     Some(fs::canonicalize(&found).unwrap_or(found))
@@ -76,7 +77,8 @@ fn candidates(runtime: Runtime, root: &Path, place: &WorkingFolder) -> Vec<PathB
     }
 }
 
-/// Whether something is a program. A script that only picks one is not: inside it would find none.
+/// Whether a file is a binary. A shim script is not: inside the sandbox it would find no
+/// interpreter.
 fn runs(path: &Path) -> bool {
     let mut start = [0; 2];
     File::open(path).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start != *b"#!")

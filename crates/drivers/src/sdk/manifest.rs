@@ -1,4 +1,4 @@
-//! A manifest of kind sdk: the package, and the function for each contract.
+//! SDK manifest: parses the package, and the function of each contract.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use super::arguments;
 use crate::DeclaredEntries;
 use crate::declared::{Wrap, unsupported};
 
-/// Fields that would change what a call means, and that this version does not act on.
+/// Fields that would change the meaning of a call, and that this version does not support.
 const UNSUPPORTED: [&str; 4] = ["code", "run", "inputsFiles", "outputsFiles"];
 
-/// What runs the functions of a package.
+/// The language runtime of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runtime {
     Node,
@@ -26,36 +26,36 @@ pub(super) enum Runtime {
 pub(super) struct Package {
     pub(super) runtime: Runtime,
     pub(super) name: String,
-    /// The versions that fit, as written and as read.
+    /// The supported version range, as written and as parsed.
     pub(super) versions: Option<(String, VersionRange)>,
-    /// The module to load, where it is not the package itself.
+    /// The module to load, if it is not the package itself.
     pub(super) entrypoint: Option<String>,
-    /// Whether it is a part of the workspace, and where in there.
+    /// Whether the package is part of the workspace.
     pub(super) local: bool,
     pub(super) path: Option<String>,
     pub(super) style: &'static str,
-    /// What runs it, where the manifest says so.
+    /// The interpreter, if the manifest names one.
     pub(super) interpreter: Option<String>,
 }
 
-/// A function, and what is known of it.
+/// A function of a contract.
 pub(super) struct Function {
     pub(super) reference: String,
     pub(super) args: Option<Value>,
     pub(super) client: Option<Value>,
     pub(super) extract: Path,
-    /// Whether all that it returns is the output.
+    /// Whether its whole return value is the output.
     pub(super) takes_all: bool,
     pub(super) wrap: Wrap,
-    /// Whether it hands over parts of its answer by calling back.
+    /// Whether it streams partial results through a callback.
     pub(super) calls_back: bool,
-    /// Exceptions after which nothing has happened.
+    /// Exceptions that mean no effect.
     pub(super) not_committed: Vec<String>,
-    /// The exception that says that a login has run out.
+    /// The exception that means an expired login.
     pub(super) expired: Option<String>,
     /// The secrets that its templates name.
     pub(super) secrets: BTreeSet<String>,
-    /// The other secrets of the driver, which are variables of the worker.
+    /// The driver's other secrets, passed as environment variables of the worker.
     pub(super) variables: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ struct SdkEntry {
 #[derive(Default, Deserialize)]
 struct SdkExtras {
     client_options: Option<Value>,
-    /// Names; other kinds of drivers write numbers.
+    /// Exception names; other driver kinds write numbers here.
     #[serde(default)]
     not_committed: Vec<Value>,
     #[serde(default)]
@@ -136,7 +136,7 @@ struct SdkExtras {
 }
 
 impl Package {
-    /// The package of a driver.
+    /// Parses the package of a driver.
     pub(super) fn read(declared: &DeclaredEntries) -> Result<Package, Stop> {
         let id = declared.id();
         if let Some(field) = UNSUPPORTED.iter().find(|name| declared.manifest.get(**name).is_some())
@@ -176,7 +176,7 @@ impl Install {
     }
 }
 
-/// Whether an entrypoint of Python's is a file or folder, and not the name of a module.
+/// Whether a Python entrypoint is a file or folder, not a module name.
 fn is_file(place: &str) -> bool {
     place.contains('/') || place.ends_with(".py")
 }
@@ -224,7 +224,7 @@ fn versions(text: String, runtime: Runtime, driver: &str) -> Result<(String, Ver
 }
 
 impl Function {
-    /// The function for a plan.
+    /// Parses the function for a plan.
     pub(super) fn read(declared: &DeclaredEntries, plan: &Plan) -> Result<Function, Stop> {
         let entry: SdkEntry = declared.entry(plan, "sdk")?;
         let haft: SdkExtras = declared.entry(plan, "haft")?;

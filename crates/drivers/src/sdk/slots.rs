@@ -1,20 +1,20 @@
-//! Workers that one call has for itself, by number, so that the same few are used again.
+//! Worker slots: numbers the exclusive workers, so that the same few are reused.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// How many there are.
+/// Most exclusive workers at a time.
 const MOST: usize = 8;
 
-/// Numbers that are free or taken.
+/// The slot numbers in use.
 pub(super) struct Slots {
     taken: Mutex<BTreeSet<usize>>,
     room: Semaphore,
 }
 
-/// A number that nobody else has.
+/// A slot number held by one call.
 pub(super) struct Slot<'a> {
     slots: &'a Slots,
     pub(super) number: usize,
@@ -28,7 +28,7 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// The lowest number that is free, once one is.
+    /// Takes the lowest free slot number, and waits for one if all are taken.
     pub(super) async fn take(&self) -> Slot<'_> {
         let room = self.room.acquire().await.ok();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What is said to a worker and by it, one JSON value a line.
+//! Worker protocol: requests and messages, one JSON value per line.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,33 @@ use serde_json::Value;
 
 use super::arguments::Arguments;
 
-/// What a worker is asked.
+/// A request to a worker.
 #[derive(Serialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub(super) enum Ask<'a> {
-    /// Which package it is for. Nothing of it is run for that.
+    /// Names the package; this runs none of its code.
     Load {
         package: &'a str,
-        /// The module, where it is not the package itself.
+        /// The module, if it is not the package itself.
         entrypoint: Option<&'a str>,
-        /// The same for Python, which always has one.
+        /// The module name for Python, which always has one.
         module: String,
         local: bool,
         path: Option<&'a str>,
         style: &'a str,
-        /// How many bytes a value may have.
+        /// Most bytes of a value.
         most: usize,
     },
-    /// To find a function, which loads the package and makes the client.
+    /// Resolves a function, which loads the package and creates the client.
     Find { function: &'a str, client: &'a Arguments },
-    /// To call what was found.
+    /// Calls the resolved function.
     Call {
         args: &'a Arguments,
         callback: bool,
-        /// The variables that tell of the trace, and are those of this call alone.
+        /// Trace context variables of this call alone.
         trace: &'a BTreeMap<String, String>,
     },
-    /// To end a call.
+    /// Cancels a call.
     Cancel,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct WorkerRequest<'a> {
     pub(super) ask: Ask<'a>,
 }
 
-/// One line of a worker.
+/// One line from a worker.
 #[derive(Debug, Deserialize)]
 pub(super) struct WorkerMessage {
     pub(super) id: u64,
@@ -54,31 +54,31 @@ pub(super) struct WorkerMessage {
     pub(super) word: Word,
 }
 
-/// What a worker says of a call.
+/// A message of a worker about a call.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "said", rename_all = "snake_case")]
 pub(super) enum Word {
-    /// Whether the package is there, and its version.
+    /// Whether the package is installed, and its version.
     Loaded { there: bool, version: Option<String> },
-    /// The function is there.
+    /// The function is resolved.
     Found,
     /// The function is being called.
     Begun,
-    /// A part of the answer.
+    /// A partial result.
     Part { value: Value },
-    /// The answer.
+    /// The result.
     Done { value: Value },
-    /// There are no more parts.
+    /// There are no more partial results.
     Ended,
-    /// It was ended before it was done.
+    /// The call was cancelled.
     Canceled,
-    /// An exception: its class and those above it, and its words.
+    /// An exception: its class and superclasses, and its message.
     Failed { types: Vec<String>, message: String },
-    /// The answer is no JSON.
+    /// The result is not JSON.
     Unfit { why: String },
-    /// The answer has too many bytes.
+    /// The result exceeds the size limit.
     TooLarge,
-    /// Ours, and no word of a worker: the call was not said to it, since its clearance had expired.
+    /// Sent by Haft, not by a worker: the call was withheld because its clearance had expired.
     #[serde(skip)]
     Withheld(Box<Failure>),
 }

@@ -1,4 +1,4 @@
-//! A worker: a confined process that calls the functions of one package, for many calls.
+//! Worker process: a confined process that runs the functions of one package for many calls.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -24,31 +24,31 @@ use crate::pipe::{Unwritten, poll_write_line};
 use crate::unreadable::id_of_answer;
 use crate::web::MOST_BYTES;
 
-/// The longest line: a value as large as may be, and what stands around it.
+/// Most bytes of a line: the largest value, and its framing.
 const LONGEST: usize = MOST_BYTES + 64 * 1024;
 
-/// How much is kept of what a worker says to people.
+/// Bytes kept from the end of a worker's stderr.
 const TAIL: usize = 16 * 1024;
 
-/// How long a worker may take to be gone.
+/// How long a worker may take to exit.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long a worker may take to say its first word.
+/// How long a worker may take to send its first message.
 const LONGEST_START: Duration = Duration::from_secs(30);
 
-/// Words of one call that nobody has heard yet.
+/// Capacity of a call's message channel.
 const UNHEARD: usize = 64;
 
-/// A process that many calls talk with. It ends when it is dropped.
+/// A process that many calls share. Drop ends it.
 pub(super) struct Worker {
     lines: mpsc::UnboundedSender<Letter>,
     started: Instant,
     ear: Arc<Ear>,
     next: AtomicU64,
     tasks: Vec<JoinHandle<()>>,
-    /// Whether the package is there, and its version.
+    /// Whether the package is installed, and its version.
     installed: OnceCell<(bool, Option<String>)>,
-    /// What its process is held to.
+    /// The custody that its process runs under.
     custody: Custody,
 }
 
@@ -59,17 +59,17 @@ struct Letter {
     clearance: Clearance,
 }
 
-/// Where the words of a worker go.
+/// Routes the messages of a worker to its calls.
 #[derive(Default)]
 struct Ear {
     calls: Mutex<HashMap<u64, mpsc::Sender<Word>>>,
-    /// Why there will be no more words.
+    /// Why there will be no more messages.
     fate: OnceLock<Stop>,
     stop: Cancel,
     gone: Cancel,
 }
 
-/// A call's line to its worker.
+/// A call's channel to its worker.
 pub(super) struct Talk<'a> {
     worker: &'a Worker,
     id: u64,
@@ -77,7 +77,7 @@ pub(super) struct Talk<'a> {
 }
 
 impl Worker {
-    /// Starts one. Whoever talks with one that could not be started hears why.
+    /// Starts a worker. If that fails, each call on it gets the reason.
     pub(super) async fn start(confined: ConfinedProgram, walls: &Walls) -> Worker {
         let (lines, said) = mpsc::unbounded_channel();
         let ear = Arc::new(Ear::default());
@@ -100,23 +100,23 @@ impl Worker {
         Worker { lines, started: Instant::now(), ear, next, tasks, installed, custody }
     }
 
-    /// What it made that governs, found after a call. It was moved away.
+    /// The files it made that govern, found after a call and moved to quarantine.
     pub(super) async fn inspect(&self) -> Vec<Intrusion> {
         self.custody.inspect().await
     }
 
-    /// Whether it may write what was mounted read-only for it.
+    /// Whether it could write files that were mounted read-only for it.
     pub(super) fn is_stale(&self) -> bool {
         self.custody.is_stale()
     }
 
-    /// Ends it at once, and gives what it made that governs.
+    /// Kills it, and returns the files it made that govern.
     pub(super) async fn retire(mut self) -> Vec<Intrusion> {
         self.stop().await;
         std::mem::take(&mut self.custody).conclude().await
     }
 
-    /// A line for one more call, unless the worker is gone.
+    /// A channel for one more call, unless the worker has exited.
     pub(super) fn talk(&self) -> Result<Talk<'_>, Stop> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, words) = mpsc::channel(UNHEARD);
@@ -131,7 +131,7 @@ impl Worker {
         }
     }
 
-    /// Says which package it is for, once, and hears whether that is there and its version.
+    /// Names its package, once, and returns whether it is installed and its version.
     pub(super) async fn installed(&self, load: Ask<'_>) -> Result<&(bool, Option<String>), Stop> {
         let asked = async {
             let mut talk = self.talk()?;
@@ -145,23 +145,23 @@ impl Worker {
         self.installed.get_or_try_init(|| asked).await
     }
 
-    /// Whether it ended, or never said a word.
+    /// Whether it exited, or never sent a message.
     pub(super) fn is_gone(&self) -> bool {
         let is_mute = !self.installed.initialized() && self.started.elapsed() > LONGEST_START;
         self.ear.fate.get().is_some() || is_mute
     }
 
-    /// Whether nobody else talks with it.
+    /// Whether at most one call uses it.
     pub(super) fn is_idle_but_for_one(&self) -> bool {
         self.ear.calls().len() <= 1
     }
 
-    /// Ends it, and everything that goes on in it.
+    /// Kills it, and every call in it.
     pub(super) fn end(&self) {
         self.ear.stop.cancel();
     }
 
-    /// The same, and waits until it is gone.
+    /// Kills it, and waits until it has exited.
     pub(super) async fn stop(&self) {
         self.end();
         let _ = timeout(GRACE, self.ear.gone.cancelled()).await;
@@ -175,12 +175,12 @@ impl Drop for Worker {
 }
 
 impl Talk<'_> {
-    /// Says something to the worker. Whether it heard is told by its words.
+    /// Sends a request. Delivery shows only in the worker's messages.
     pub(super) fn say(&self, ask: Ask<'_>) {
         self.say_cleared(ask, Clearance::default());
     }
 
-    /// The same under a clearance, which is checked when the line is written.
+    /// Sends a request under a clearance, which is checked when the line is written.
     pub(super) fn say_cleared(&self, ask: Ask<'_>, clearance: Clearance) {
         let mut line =
             serde_json::to_string(&WorkerRequest { id: self.id, ask }).unwrap_or_default();
@@ -189,7 +189,7 @@ impl Talk<'_> {
         let _ = self.worker.lines.send(letter);
     }
 
-    /// The next word of the worker, or why there will be none.
+    /// The next message of the worker, or why there will be none.
     pub(super) async fn word(&mut self) -> Result<Word, Stop> {
         match self.words.recv().await {
             Some(word) => Ok(word),
@@ -211,7 +211,7 @@ impl Ear {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing more will be heard, for this reason.
+    /// Closes every channel, for this reason.
     fn close(&self, fate: Stop) {
         let mut calls = self.calls();
         let _ = self.fate.set(fate);
@@ -220,7 +220,7 @@ impl Ear {
         self.gone.cancel();
     }
 
-    /// Hears a worker until it says no more. Gives what it said that is none of its words.
+    /// Reads a worker's messages until it closes its output. Returns the protocol error, if any.
     async fn hear(&self, from: ProgramOutput) -> Option<&'static str> {
         let mut from = BufReader::new(from);
         let mut line = Vec::new();
@@ -246,15 +246,15 @@ impl Ear {
     }
 }
 
-/// What is told to a call whose answer cannot be decoded; the worker goes on with the others.
+/// The message for a call whose result cannot be decoded; the worker goes on with the others.
 fn unreadable(line: &[u8]) -> Option<WorkerMessage> {
     let id = id_of_answer(line)?.as_u64()?;
     let why = "it is deeper than 100 levels, or has letters that are none".to_owned();
     Some(WorkerMessage { id, word: Word::Unfit { why } })
 }
 
-/// Writes what is to be said, line by line, whole. A call whose clearance expired in the queue is told
-/// so; one that expired in the middle of its line ends the worker, which never reads the rest.
+/// Writes the queued lines, each whole. A call whose clearance expires in the queue is told so; one
+/// whose clearance expires in the middle of its line ends the worker, which never reads the rest.
 async fn tell(feed: Option<Feed>, mut said: mpsc::UnboundedReceiver<Letter>, ear: Arc<Ear>) {
     let Some(mut feed) = feed else { return };
     while let Some(Letter { line, call, clearance }) = said.recv().await {
@@ -278,7 +278,7 @@ async fn tell(feed: Option<Feed>, mut said: mpsc::UnboundedReceiver<Letter>, ear
     }
 }
 
-/// Listens to a worker until it is gone, and tells everybody who talks with it.
+/// Serves a worker until it exits, then notifies every call on it.
 async fn attend(mut process: Running, ear: Arc<Ear>) {
     let (stdout, stderr) =
         (std::mem::take(&mut process.stdout), std::mem::take(&mut process.stderr));
@@ -301,7 +301,7 @@ async fn attend(mut process: Running, ear: Arc<Ear>) {
     ear.close(fate(nonsense, ended, &tail.unwrap_or_default()));
 }
 
-/// The end of what a worker says to people.
+/// The end of a worker's stderr.
 async fn tail(mut from: ProgramOutput) -> Vec<u8> {
     let (mut tail, mut piece) = (Vec::new(), vec![0; 8 * 1024]);
     while let Ok(length @ 1..) = from.read(&mut piece).await {
@@ -311,7 +311,7 @@ async fn tail(mut from: ProgramOutput) -> Vec<u8> {
     tail
 }
 
-/// Why a worker is gone.
+/// Why a worker exited.
 fn fate(nonsense: Option<&str>, ended: Result<ProgramExit, StartRefusal>, tail: &[u8]) -> Stop {
     let said = String::from_utf8_lossy(tail);
     let full = ["out of memory", "MemoryError"].iter().any(|words| said.contains(words));

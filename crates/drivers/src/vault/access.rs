@@ -1,12 +1,12 @@
-//! Who may have which secret. This is settled before anybody looks for its value.
+//! Secret access control: decides which call may open which secret, before its value is looked up.
 
 use haft_driver::SecretRequest;
 use haft_model::{Code, Grantee, Stop};
 
 use super::inventory::{self, ListedSecret, ResolvedSecret};
 
-/// Whether a call may have a secret: its contract lists it, and somebody gave it or its caller
-/// access. What is not said is no.
+/// Grants access where the contract lists the secret and an access binding names the tool or the
+/// caller. Denies by default.
 pub(super) fn check(
     inventory: &[ListedSecret],
     found: &ResolvedSecret<'_>,
@@ -33,9 +33,10 @@ pub(super) fn check(
     Err(Stop::new(Code::PermissionDenied, words).help(help))
 }
 
-/// Whether somebody who has access is the one who asks.
+/// Whether a grantee matches the request.
 ///
-/// A capability and a workflow are nobody, because nothing here says who holds one or runs in one.
+/// Capabilities and workflows never match, because the request does not say which the caller holds
+/// or runs in.
 fn is(grantee: &Grantee, asked: &SecretRequest<'_>) -> bool {
     match grantee {
         Grantee::Role(role) => asked.actor.holds(role),

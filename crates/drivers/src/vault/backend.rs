@@ -1,4 +1,5 @@
-//! Where a value lies: the workspace's own strongbox, the environment, a private file, or the keyring.
+//! Secret backends: looks up a value in the encrypted store, an environment variable, a private
+//! file or the keyring.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -11,24 +12,24 @@ use super::keyring::{KeyringEntry, session_bus};
 use super::private;
 use crate::failure::blocking;
 
-/// A value as it lies there.
+/// A stored value, before a field is selected or a token refreshed.
 pub(super) struct Raw {
     pub(super) value: Secret,
     pub(super) home: Home,
 }
 
-/// Whether a value can be replaced by us.
+/// Where a value is stored, if the vault can replace it.
 #[derive(Clone)]
 pub(super) enum Home {
-    /// It is this holder's in the strongbox; for nobody in particular where none is named.
+    /// In the encrypted store, for this holder; `None` for the shared value.
     Strongbox(Option<String>),
-    /// It is this entry of the keyring.
+    /// In this entry of the keyring.
     Keyring(KeyringEntry),
-    /// Somebody else keeps it.
+    /// In the environment or a file, which the vault does not write.
     Elsewhere,
 }
 
-/// The value of a secret for somebody: their own first, and that of all only where it may be shared.
+/// The value of a secret for an actor: their own first, then the shared one unless it is per actor.
 pub(super) async fn look_up(
     listed: &ListedSecret,
     who: &str,
@@ -48,8 +49,8 @@ pub(super) async fn look_up(
     }
 }
 
-/// Whether somebody has a value, for those who cannot wait. What a keyring holds is not known before it
-/// is asked.
+/// Whether an actor has a value, without awaiting. A keyring entry counts as present, because
+/// asking the keyring takes time.
 pub(super) fn has_at_once(
     listed: &ListedSecret,
     who: &str,
@@ -62,7 +63,7 @@ pub(super) fn has_at_once(
     }
 }
 
-/// A value that lies in this process or on the disk.
+/// Looks up a value in this process or on disk.
 fn at_hand(
     place: Near,
     listed: &ListedSecret,
@@ -85,7 +86,7 @@ fn at_hand(
     }
 }
 
-/// What the workspace keeps itself, or what it was started with.
+/// Looks up the encrypted store, then the environment variables of the entry.
 fn own(
     listed: &ListedSecret,
     who: &str,
@@ -107,13 +108,13 @@ fn own(
     Ok(Raw { value, home: Home::Elsewhere })
 }
 
-/// Where an entry says that its value lies.
+/// The backend that an entry names.
 enum SecretLocation {
     Near(Near),
     Keyring(KeyringEntry),
 }
 
-/// Where it lies in this process or on the disk.
+/// A backend in this process or on disk.
 enum Near {
     Own,
     Variable(String),
@@ -121,7 +122,7 @@ enum Near {
 }
 
 impl SecretLocation {
-    /// The place of somebody's value; of the value of all where nobody is named.
+    /// The location of an actor's value; `None` for the shared value.
     fn of(
         listed: &ListedSecret,
         who: Option<&str>,
@@ -190,7 +191,7 @@ impl SecretLocation {
     }
 }
 
-/// Where somebody's value can be kept by us; that of all where nobody is named.
+/// Where the vault can store a holder's value; `None` for the shared value.
 pub(super) fn home(
     listed: &ListedSecret,
     holder: Option<&str>,
@@ -231,7 +232,7 @@ fn file(slug: &str, path: &Path) -> Result<Secret, Stop> {
     }
 }
 
-/// A text without the end of its last line, which editors add.
+/// A text without its last line end, which editors add.
 pub(super) fn without_line_end(text: &Secret) -> Secret {
     let text = text.expose();
     let text = text.strip_suffix('\n').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Values that are kept and forgotten, wherever we may.
+//! Secret updates: stores and deletes values in the encrypted store or the keyring.
 
 use haft_model::{Secret, Stop};
 
@@ -7,12 +7,12 @@ use super::{Keeper, ListedSecret};
 use crate::failure::blocking;
 
 impl Keeper {
-    /// Whether a value can be kept by us where its entry says: one actor's, or that of all.
+    /// Refuses a secret whose backend the vault cannot write; `None` stands for the shared value.
     pub fn changeable(&self, listed: &ListedSecret, holder: Option<&str>) -> Result<(), Stop> {
         backend::home(listed, holder, self.variable).map(drop)
     }
 
-    /// Keeps a value where its entry says, in place of the one that was there.
+    /// Stores a value in its backend, in place of the old one.
     pub async fn keep(
         &self,
         listed: &ListedSecret,
@@ -23,7 +23,7 @@ impl Keeper {
         self.put(&listed.slug, home, value).await
     }
 
-    /// Forgets a value; whether there was one.
+    /// Deletes a value; returns whether there was one.
     pub async fn forget(&self, listed: &ListedSecret, holder: Option<&str>) -> Result<bool, Stop> {
         match backend::home(listed, holder, self.variable)? {
             Home::Keyring(entry) => entry.remove().await,
@@ -35,7 +35,7 @@ impl Keeper {
         }
     }
 
-    /// The value that lies in a place of ours.
+    /// Reads the value of a writable location.
     pub(super) async fn there(&self, slug: &str, home: Home) -> Result<Option<Secret>, Stop> {
         match home {
             Home::Keyring(entry) => entry.value().await,
@@ -47,7 +47,7 @@ impl Keeper {
         }
     }
 
-    /// Puts a value into a place of ours.
+    /// Writes the value of a writable location.
     pub(super) async fn put(&self, slug: &str, home: Home, value: Secret) -> Result<(), Stop> {
         match home {
             Home::Keyring(entry) => entry.put(&value).await,

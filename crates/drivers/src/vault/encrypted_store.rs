@@ -1,7 +1,7 @@
-//! The values that a workspace keeps itself: one file, closed with a key that lies elsewhere.
+//! Encrypted store: keeps a workspace's secrets in one file; the key is stored apart from it.
 //!
-//! A change is written whole, beside the old file and then over it, by one writer at a time. What
-//! is opened is never written anywhere else.
+//! INVARIANT: a change replaces the file atomically, under a lock across processes. Plaintext is
+//! written nowhere else.
 
 mod contents;
 mod key;
@@ -17,43 +17,43 @@ use contents::Contents;
 pub use contents::Holder;
 pub use key::KeyPlace;
 
-/// A file of values, closed with a key.
+/// A file of secrets, encrypted with a key.
 #[derive(Clone, Debug)]
 pub struct Strongbox {
     file: PathBuf,
     key: KeyPlace,
 }
 
-/// The right to change a strongbox. Nobody else has it meanwhile, in any process.
+/// Exclusive access to the store across processes, until it is dropped.
 pub struct StoreTransaction<'a> {
     strongbox: &'a Strongbox,
     contents: Contents,
-    /// Locked until it is closed.
+    /// The file lock, held until it is closed.
     _lock: File,
 }
 
 impl Strongbox {
-    /// The strongbox in a file. Neither has to be there.
+    /// The store in a file. Neither the file nor the key has to exist.
     pub fn new(file: PathBuf, key: KeyPlace) -> Strongbox {
         Strongbox { file, key }
     }
 
-    /// Where it lies.
+    /// The path of the file.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// The value of a secret for one holder; for nobody in particular where none is named.
+    /// The value of a secret for a holder; `None` for the shared value.
     pub fn value(&self, slug: &str, holder: Option<&str>) -> Result<Option<Secret>, Stop> {
         Ok(self.contents()?.value(slug, holder))
     }
 
-    /// Who has a value of which secret, and since when.
+    /// The holders of all values, without the values.
     pub fn holders(&self) -> Result<Vec<Holder>, Stop> {
         Ok(self.contents()?.holders())
     }
 
-    /// Waits until nobody else changes it. The key is made where there is none and nothing is kept.
+    /// Waits for the lock and reads the contents. Saving creates the key where there is none.
     pub fn change(&self) -> Result<StoreTransaction<'_>, Stop> {
         let lock = self.locked("lock").map_err(|fault| unwritable(&self.file, &fault))?;
         let contents = match self.closed()? {
@@ -63,7 +63,7 @@ impl Strongbox {
         Ok(StoreTransaction { strongbox: self, contents, _lock: lock })
     }
 
-    /// Keeps others from renewing what is here until the lock is dropped.
+    /// Locks token refresh across processes until the lock is dropped.
     pub(super) fn lock_out(&self) -> Result<File, Stop> {
         self.locked("renewing").map_err(|fault| unwritable(&self.file, &fault))
     }
@@ -75,7 +75,7 @@ impl Strongbox {
         }
     }
 
-    /// The file as it lies there; none where nothing was ever kept.
+    /// The encrypted file; `None` where nothing was ever stored.
     fn closed(&self) -> Result<Option<String>, Stop> {
         match fs::read_to_string(&self.file) {
             Ok(closed) => Ok(Some(closed)),
@@ -100,12 +100,12 @@ impl Strongbox {
 }
 
 impl StoreTransaction<'_> {
-    /// The value that is there now.
+    /// The current value of a secret for a holder.
     pub fn value(&self, slug: &str, holder: Option<&str>) -> Option<Secret> {
         self.contents.value(slug, holder)
     }
 
-    /// Keeps a value, in place of the one that was there.
+    /// Stores a value, in place of the old one.
     pub fn put(
         mut self,
         slug: &str,
@@ -117,7 +117,7 @@ impl StoreTransaction<'_> {
         self.save()
     }
 
-    /// Forgets a value; whether there was one.
+    /// Deletes a value; returns whether there was one.
     pub fn remove(mut self, slug: &str, holder: Option<&str>) -> Result<bool, Stop> {
         let there = self.contents.remove(slug, holder);
         if there {

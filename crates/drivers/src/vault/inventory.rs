@@ -1,55 +1,55 @@
-//! The secrets that a workspace lists, and by which names they are wanted.
+//! Secret inventory: the secrets that SECRETS.md files list, and how a name resolves to one.
 
 use haft_model::{Code, Grantee, SecretKind, Stop};
 
-/// One secret as a SECRETS.md lists it; never what it holds.
+/// One secret as a SECRETS.md lists it, without its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedSecret {
-    /// Its name for machines.
+    /// Its unique id.
     pub slug: String,
-    /// Its form.
+    /// Whether it is opaque text, a login, a key pair or JSON.
     pub kind: SecretKind,
-    /// Who may have it put into a process; any one of them is enough, and none is nobody.
+    /// Who may have it put into a process; any match suffices, and an empty list denies all.
     pub bind: Vec<Grantee>,
-    /// Who may replace it, beside those who run the workspace.
+    /// Who may replace it, beside the operators of the workspace.
     pub rotate: Vec<Grantee>,
     /// The environment variables that it goes by.
     pub names: Vec<SecretVariable>,
-    /// The vault that keeps it; the workspace's own where none is named.
+    /// The backend URI; `None` for the encrypted store of the workspace.
     pub backend: Option<String>,
-    /// Whose its values are.
+    /// Whether its value is shared or per actor.
     pub per: Per,
 }
 
-/// An environment variable, and the part of a secret that stands there.
+/// An environment variable, and the field of a secret that it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretVariable {
-    /// The variable.
+    /// The name of the variable.
     pub name: String,
-    /// The part, for a secret that has parts.
+    /// The field of a structured secret; `None` for the whole value.
     pub field: Option<String>,
 }
 
-/// Whose the values of a secret are.
+/// Whether the values of a secret are shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Per {
-    /// One for all, unless somebody has their own.
+    /// One value for all actors, unless an actor has their own.
     #[default]
     Workspace,
-    /// Each has their own, and nobody uses another's.
+    /// Each actor has their own value, and never uses another's.
     Actor,
 }
 
-/// What a name stands for.
+/// The secret that a name resolves to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResolvedSecret<'a> {
     pub(super) listed: &'a ListedSecret,
-    /// The part that is wanted, where the name says so.
+    /// The selected field, where the name selects one.
     pub(super) field: Option<&'a str>,
 }
 
-/// What a name stands for: a slug; else the one secret that names this variable; else the slug that
-/// the variable's name spells in lower case with dashes.
+/// Resolves a name: by slug; else by the one secret that lists this variable; else by the slug that
+/// the variable spells in lower case with dashes.
 pub(super) fn find<'a>(
     inventory: &'a [ListedSecret],
     name: &str,

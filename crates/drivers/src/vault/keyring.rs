@@ -1,7 +1,7 @@
-//! The keyring of the person's session: the Secret Service, asked over D-Bus.
+//! Desktop keyring: reads and writes secrets through the Secret Service over D-Bus.
 //!
-//! An entry is found by a service and a user name, as other programs keep theirs. Nobody is asked to
-//! unlock anything: whoever waits for a call may not sit at a screen.
+//! An entry is found by service and user name, as other programs store theirs. The driver never
+//! prompts to unlock the keyring, because the caller may not sit at its screen.
 
 mod bus;
 
@@ -11,22 +11,22 @@ use haft_model::{Code, Secret, Stop};
 
 use bus::{Bus, KeyringFault};
 
-/// How long the keyring may take, where a person may have to wake it.
+/// Timeout of a keyring operation, which may have to start the keyring.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One entry of the keyring, whether or not it is there.
+/// One entry of the keyring, which need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeyringEntry {
-    /// The secret that lies there.
+    /// The slug of the secret that it holds.
     pub(super) slug: String,
     pub(super) service: String,
     pub(super) user: String,
-    /// Where the session's bus is; nowhere where there is no session.
+    /// The address of the session bus; `None` without a session.
     pub(super) bus: Option<String>,
 }
 
 impl KeyringEntry {
-    /// Its value; none where it is not there.
+    /// Reads the value; `None` where the entry does not exist.
     pub(super) async fn value(&self) -> Result<Option<Secret>, Stop> {
         self.in_time(async {
             let bus = self.opened().await?;
@@ -38,7 +38,7 @@ impl KeyringEntry {
         .await
     }
 
-    /// Keeps a value there, in place of the one that was there.
+    /// Stores a value, in place of the old one.
     pub(super) async fn put(&self, value: &Secret) -> Result<(), Stop> {
         self.in_time(async {
             let bus = self.opened().await?;
@@ -50,7 +50,7 @@ impl KeyringEntry {
         .await
     }
 
-    /// Forgets it; whether it was there.
+    /// Deletes the entry; returns whether it existed.
     pub(super) async fn remove(&self) -> Result<bool, Stop> {
         self.in_time(async {
             let bus = self.opened().await?;
@@ -62,7 +62,7 @@ impl KeyringEntry {
         .await
     }
 
-    /// That it is not there, and the command that puts it there.
+    /// The refusal where the entry does not exist, with the command that stores it.
     pub(super) fn missing(&self, own: bool) -> Stop {
         let KeyringEntry { slug, service, user, .. } = self;
         let words = format!(
@@ -87,7 +87,7 @@ impl KeyringEntry {
         }
     }
 
-    /// Why the keyring was of no use, and what to do.
+    /// Maps a keyring fault to a refusal with its fix.
     fn stop(&self, fault: &KeyringFault) -> Stop {
         let KeyringEntry { slug, service, user, .. } = self;
         let (code, what, help) = match fault {
@@ -132,7 +132,7 @@ impl KeyringEntry {
     }
 }
 
-/// Where the bus of this session is.
+/// The address of the session bus, from the environment.
 pub(super) fn session_bus(variable: fn(&str) -> Option<String>) -> Option<String> {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     let usual = || Some(format!("unix:path={}/bus", set("XDG_RUNTIME_DIR")?));

@@ -1,4 +1,4 @@
-//! Files that hold a secret in the open: only their owner may read them.
+//! Private files: reads a plaintext secret only from a file that its owner alone may access.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use haft_model::Secret;
 
-/// How much such a file may hold.
+/// Size limit of such a file, in bytes.
 const MOST: u64 = 64 * 1024;
 
-/// The text of a file that belongs to whoever runs this and that nobody else may read.
+/// Reads a file; refuses one that another user owns, reads or writes.
 pub(super) fn read(path: &Path) -> io::Result<Secret> {
     let file = File::open(path)?;
-    // What was opened is what is looked at, whatever the name stands for by now.
+    // Checks the open file, not the path, so that a replaced path does not matter (TOCTOU).
     let about = file.metadata()?;
     let refused = |words: String| Err(io::Error::new(ErrorKind::PermissionDenied, words));
     if !about.is_file() {

@@ -1,4 +1,4 @@
-//! The tokens of a login: what is sent, what renews it, and until when it is good.
+//! OAuth token: access token, refresh token and expiry of a login, and how it is refreshed.
 
 use std::time::Duration;
 
@@ -10,35 +10,35 @@ use serde_json::Value;
 use crate::mcp;
 use crate::web::form;
 
-/// So long before its end a token is renewed, since clocks differ and requests take time.
+/// Refresh this many seconds before expiry, because clocks differ and requests take time.
 const EARLY: i64 = 60;
 
-/// How long renewing may take.
+/// Timeout of a refresh.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a login leaves behind. It has no text form that could be shown by accident.
+/// The tokens of a login. It implements no `Debug`, so that it is not shown by accident.
 #[derive(Clone)]
 pub struct Token {
-    /// What is sent with requests.
+    /// The access token for requests.
     pub access: Secret,
-    /// What renews it.
+    /// The refresh token, where the server issued one.
     pub refresh: Option<Secret>,
-    /// Until when it is good, where that is known.
+    /// When the access token expires; `None` where that is unknown.
     pub until: Option<Timestamp>,
-    /// Where it is renewed.
+    /// The token endpoint for the refresh.
     pub endpoint: Option<String>,
-    /// Who asked for it.
+    /// The OAuth client id.
     pub client: Option<String>,
-    /// The login to an MCP server that it is of, which renews it in its own way.
+    /// The MCP login that it belongs to, which refreshes it instead of `refresh`.
     pub server: Option<ServerLogin>,
 }
 
 /// A login to an MCP server.
 #[derive(Clone)]
 pub struct ServerLogin {
-    /// The server.
+    /// The URL of the server.
     pub url: String,
-    /// Everything that renews it.
+    /// The stored login, with all that a refresh needs.
     pub kept: Secret,
 }
 
@@ -71,7 +71,7 @@ struct Reading {
 }
 
 impl Token {
-    /// The tokens that were kept; none where the value is a token by itself.
+    /// Parses a stored login; `None` where the value is a bare token.
     pub fn parse(kept: &Secret) -> Option<Token> {
         let read: Reading = serde_json::from_str(kept.expose()).ok()?;
         Some(Token {
@@ -87,7 +87,7 @@ impl Token {
         })
     }
 
-    /// The tokens that a server answered with, at this moment.
+    /// Parses the token response of a server, received at `now`.
     pub(crate) fn given(answer: &Value, now: Timestamp) -> Option<Token> {
         let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
         let seconds = answer.get("expires_in").and_then(Value::as_i64).filter(|given| *given > 0);
@@ -102,7 +102,7 @@ impl Token {
         })
     }
 
-    /// The tokens as they are kept.
+    /// Serializes the login for storage.
     pub fn written(&self) -> Secret {
         let writing = Writing {
             access_token: self.access.expose(),
@@ -116,17 +116,17 @@ impl Token {
         Secret::new(serde_json::to_string(&writing).unwrap_or_default())
     }
 
-    /// Whether it is over, or about to be.
+    /// Whether it has expired or is about to.
     pub(super) fn is_stale(&self, now: Timestamp) -> bool {
         self.until.is_some_and(|until| until.as_second() - EARLY <= now.as_second())
     }
 
-    /// Whether it is over.
+    /// Whether it has expired.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         self.until.is_some_and(|until| until <= now)
     }
 
-    /// Asks for a new one.
+    /// Refreshes the token.
     pub(super) async fn renew(
         &self,
         guard: &AddressGuard,
@@ -157,7 +157,7 @@ impl Token {
         let fresh =
             Token::given(&answer.body, now).ok_or_else(|| over("its server gave no token"))?;
         Ok(Token {
-            // A server that gives no new one means the old one to be used on.
+            // A response without a refresh token keeps the old one valid.
             refresh: fresh.refresh.clone().or_else(|| self.refresh.clone()),
             endpoint: self.endpoint.clone(),
             client: self.client.clone(),

@@ -1,7 +1,7 @@
-//! Request body behind the last check: it is handed to the connection only while its clearance holds.
+//! Request body behind the last check: the connection gets it only while its clearance holds.
 //!
-//! A client that queues and connects by itself asks for the body last, when the connection stands. A
-//! request without its body cannot act.
+//! A client that queues and connects by itself polls the body last, once the connection is
+//! established. A request without its body has no effect.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use reqwest::Body;
 
 use super::sending::{SendFault, Sending};
 
-/// The bytes of a request, and the call that they are of.
+/// The body of a request, and the submission that it belongs to.
 struct CheckedBody {
     bytes: Body,
     sending: Arc<Sending>,
     checked: bool,
 }
 
-/// A body that is sent only if the call may still be sent when the connection asks for it.
+/// A body that fails, instead of being sent, where its call may no longer be sent.
 pub(crate) fn checked_body(bytes: Vec<u8>, sending: Arc<Sending>) -> Body {
     Body::wrap(CheckedBody { bytes: bytes.into(), sending, checked: false })
 }

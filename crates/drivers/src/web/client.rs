@@ -1,5 +1,5 @@
-//! The clients: one for a single request, one that may be used again for writes, and one whose
-//! connections are kept for reads.
+//! HTTP client builders: one for a single request, one for writes over a reused connection, and one
+//! with a connection pool for reads.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::sending::{Announce, Sending};
 use super::{DnsLookup, HttpResponse, Outgoing, RequestFailure, addresses, exchange};
 use crate::failure::blocking;
 
-/// A client for one request to addresses that were checked.
+/// A client for one request to checked addresses.
 pub(super) fn once(
     addresses: Vec<SocketAddr>,
     sending: Arc<Sending>,
@@ -25,7 +25,7 @@ pub(super) fn once(
     builder.dns_resolver(PinnedResolver(addresses)).connector_layer(announce).build()
 }
 
-/// A client that connects once, for the first of its turns, and keeps that connection for a moment.
+/// A client that connects once, for its first request, and keeps that connection briefly.
 pub(super) fn kept(
     addresses: Vec<SocketAddr>,
     turn: Arc<ConnectTurn>,
@@ -35,12 +35,12 @@ pub(super) fn kept(
     builder.dns_resolver(PinnedResolver(addresses)).connector_layer(Announce(turn)).build()
 }
 
-/// Which servers can prove who they are.
+/// The root certificates of a client.
 #[derive(Clone, Copy)]
 pub(super) enum Trust {
-    /// Those that the system trusts.
+    /// The system's.
     System,
-    /// None, because none will be asked to; reading what the system trusts takes milliseconds.
+    /// None, for plain HTTP; loading the system's takes milliseconds.
     Nobody,
 }
 
@@ -50,7 +50,7 @@ impl Trust {
     }
 }
 
-/// A client that follows nothing, repeats nothing and remembers nobody.
+/// A builder without proxy, redirects, retries or referer.
 fn plainest(trust: Trust) -> ClientBuilder {
     let builder = match trust {
         Trust::System => Client::builder(),
@@ -64,7 +64,7 @@ fn plainest(trust: Trust) -> ClientBuilder {
         .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
 }
 
-/// The only addresses there are, whatever name is asked for.
+/// A resolver that returns the pinned addresses for any name.
 struct PinnedResolver(Vec<SocketAddr>);
 
 impl Resolve for PinnedResolver {
@@ -74,12 +74,12 @@ impl Resolve for PinnedResolver {
     }
 }
 
-/// Connections to one host that are kept for the next read.
+/// A connection pool to one host, for reads.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(OnceCell<Client>);
 
 impl Pool {
-    /// Sends a request that changes nothing. It is always to the same host.
+    /// Sends a read. All requests of a pool go to the same host.
     pub(crate) async fn send(
         &self,
         guard: &AddressGuard,
@@ -91,7 +91,7 @@ impl Pool {
     }
 }
 
-/// A client for one host, which keeps its connections.
+/// A client for one host that reuses its connections.
 pub(crate) async fn keeping(
     guard: &AddressGuard,
     lookup: DnsLookup,
@@ -100,7 +100,7 @@ pub(crate) async fn keeping(
     built(guard, lookup, url, usize::MAX).await
 }
 
-/// A client for one host, which connects anew for each request and so never repeats one by itself.
+/// A client for one host that opens a connection per request, so it never resends one by itself.
 pub(crate) async fn reconnecting(
     guard: &AddressGuard,
     lookup: DnsLookup,
@@ -121,7 +121,7 @@ async fn built(
     built.map_err(RequestFailure::Stopped)?.map_err(|_| RequestFailure::Unready)
 }
 
-/// The one host of a pool. Its name is looked up and checked for each connection.
+/// The host of a pool. Its name is resolved and checked for each connection.
 struct PooledHost {
     guard: AddressGuard,
     url: CheckedUrl,

@@ -1,12 +1,13 @@
-//! Connection pool for writes: keeps idle connections per host for a second, each with its own client.
+//! Connection pool for writes: keeps idle connections per host for a second, each with its own
+//! client.
 //!
-//! A client here connects for its first request alone. So whether a request goes over a connection
-//! that was used before is known beforehand: then the submission is put on record first, and if the
-//! connection turns out to be gone, the client says so instead of connecting behind our back. What it
-//! then gives back unsent is sent over a new connection, knowingly.
+//! A client connects for its first request only, so it is known beforehand whether a request goes
+//! over a reused connection. Then the submission is recorded first; if the connection turns out to
+//! be closed, the client reports that instead of reconnecting silently. The unsent request then
+//! goes over a new connection.
 //!
-//! A connection is kept for a shorter time than servers keep theirs. The first that was gone all the
-//! same, or broke, shows that this host is not one of those, and from then on none is kept.
+//! The idle timeout is shorter than that of servers. After the first connection that was closed
+//! early or broke, the pool keeps none of this host any more.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,39 +20,39 @@ use super::sending::{SendFault, Sending};
 use super::{ConnectRoute, HttpResponse, Outgoing, RequestFailure, addresses, exchange};
 use crate::failure::blocking;
 
-/// How long a connection is kept. Servers that keep them at all do so for two seconds and more.
+/// Idle timeout. Servers with keep-alive wait for two seconds or more.
 pub(super) const KEPT: Duration = Duration::from_secs(1);
 
-/// How many connections are kept.
+/// Maximum number of idle connections.
 const MOST_KEPT: usize = 32;
 
-/// The client is told to wait so long for its connection to be handed back before it is gone.
+/// How long a client waits for its connection to return before it counts as closed.
 const HANDED_BACK: Duration = Duration::from_millis(20);
 
-/// The connections to one host.
+/// The idle connections to one host.
 #[derive(Default)]
 pub(crate) struct Lines {
     idle: Mutex<Vec<ReusedConnection>>,
-    /// Whether the host was seen to close connections early.
+    /// Whether the host closed a connection early; then none is kept.
     fickle: AtomicBool,
 }
 
-/// A connection with its client. Whoever holds it has it to itself.
+/// A connection with its client, used by one request at a time.
 pub(crate) struct ReusedConnection {
     client: Client,
     since: Instant,
 }
 
-/// Whose turn it is to connect: that of the first request, and then nobody's.
+/// The right to connect: the first request takes it, and no later one gets it.
 pub(super) struct ConnectTurn(Mutex<Option<Arc<Sending>>>);
 
-/// The connection that was kept is not there any more.
+/// The reused connection was closed.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection that was kept is gone")]
 pub(super) struct ConnectionClosed;
 
 impl Lines {
-    /// Sends a request that may change something, and gives back the head of its answer.
+    /// Sends a write and returns its response head.
     pub(crate) async fn send(
         &self,
         way: ConnectRoute<'_>,
@@ -76,7 +77,7 @@ impl Lines {
         Ok(HttpResponse::over(line, self, head))
     }
 
-    /// Takes a connection back whose answer was read to its end.
+    /// Returns a connection to the pool after its response was read to the end.
     pub(super) fn done(&self, line: ReusedConnection) {
         if self.fickle.load(Ordering::Relaxed) {
             return;
@@ -87,7 +88,7 @@ impl Lines {
         }
     }
 
-    /// The one that was used last, if that was a moment ago. The others are older still.
+    /// The connection that was used last, unless it idled out; then all others have as well.
     fn kept(&self) -> Option<ReusedConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let line = idle.pop().filter(|line| line.since.elapsed() < KEPT);
@@ -106,7 +107,7 @@ impl ReusedConnection {
         let addresses = addresses(way.guard, way.lookup, &request.url).await?;
         let turn = Arc::new(ConnectTurn::first(Arc::clone(way.sending)));
         let trust = Trust::of(&request.url);
-        // The certificates are files.
+        // Loading certificates reads files, so it runs on a blocking thread.
         let client = blocking(move || client::kept(addresses, turn, trust)).await;
         let client =
             client.map_err(RequestFailure::Stopped)?.map_err(|_| RequestFailure::Unready)?;
@@ -115,7 +116,7 @@ impl ReusedConnection {
 }
 
 impl ConnectTurn {
-    /// The turn of a first request.
+    /// The turn of a client's first request.
     pub(super) fn first(sending: Arc<Sending>) -> ConnectTurn {
         ConnectTurn(Mutex::new(Some(sending)))
     }
@@ -124,8 +125,8 @@ impl ConnectTurn {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The end of every later wish to connect. A connection may be on its way back to the client just
-    /// then, so there is a moment for it to arrive, and it is taken before this ends.
+    /// Refuses every later attempt to connect. The client's connection may just be returning to it,
+    /// so the refusal waits for it to arrive, and the client takes that connection instead.
     pub(super) async fn gone<T>() -> Result<T, SendFault> {
         tokio::time::sleep(HANDED_BACK).await;
         Err(ConnectionClosed.into())

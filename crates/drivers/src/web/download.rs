@@ -1,4 +1,4 @@
-//! A whole document from an address, wherever that points in the end.
+//! Download: fetches a whole document and follows redirects through the address guard.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use haft_sandbox::AddressGuard;
 
 use super::{ConnectRoute, MOST_REDIRECTS, Outgoing, Sending, SubmissionPoint, look_up};
 
-/// What lies at an address, at most so many bytes of it; or why it could not be had, in words.
+/// Downloads a URL, up to `most` bytes; the error is a message.
 pub(crate) async fn download(
     guard: &AddressGuard,
     url: &str,

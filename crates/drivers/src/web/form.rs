@@ -1,4 +1,5 @@
-//! Questions to a server of logins: a form or nothing goes out, a JSON object comes back.
+//! OAuth token requests: sends a form or a GET to an authorization server, and reads a JSON
+//! response.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use serde_json::Value;
 use super::{ConnectRoute, Outgoing, RequestFailure, Sending, SubmissionPoint, look_up};
 use crate::http::encoded;
 
-/// How much of an answer is read.
+/// Size limit of a response, in bytes.
 const MOST: usize = 256 * 1024;
 
-/// What a server said.
+/// The response of an authorization server.
 pub(crate) struct TokenResponse {
     pub(crate) status: u16,
     pub(crate) body: Value,
@@ -26,12 +27,12 @@ impl TokenResponse {
         (200..300).contains(&self.status)
     }
 
-    /// The error that OAuth has a name for.
+    /// The OAuth error code.
     pub(crate) fn error(&self) -> Option<&str> {
         self.body.get("error").and_then(Value::as_str)
     }
 
-    /// The answer without anything that could be secret.
+    /// The status and the error code, without anything that could be secret.
     pub(crate) fn in_words(&self) -> String {
         let plain = |name: &&str| {
             name.len() < 60 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -43,7 +44,7 @@ impl TokenResponse {
     }
 }
 
-/// Sends a form.
+/// Posts a form.
 pub(crate) async fn post(
     guard: &AddressGuard,
     url: &str,
@@ -58,7 +59,7 @@ pub(crate) async fn post(
         .await
 }
 
-/// Asks for a document.
+/// Gets a document.
 pub(crate) async fn get(guard: &AddressGuard, url: &str) -> Result<TokenResponse, Stop> {
     let url = checked(guard, url)?;
     sent(guard, Outgoing { headers: accepting(), ..Outgoing::get(url) }).await
@@ -68,7 +69,7 @@ fn accepting() -> HeaderMap {
     HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))])
 }
 
-/// A token goes over an encrypted connection, or to this machine itself.
+/// Refuses plain HTTP, except to this machine, because tokens are sent.
 fn checked(guard: &AddressGuard, url: &str) -> Result<CheckedUrl, Stop> {
     let refused = |words: String| Stop::new(Code::SandboxViolation, words);
     let checked = guard.check_url(url).map_err(|forbidden| refused(forbidden.to_string()))?;
@@ -86,7 +87,7 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Nothing is followed: whoever answers decides nothing about where a token goes.
+/// Sends without following redirects, so that a response cannot send a token elsewhere.
 async fn sent(guard: &AddressGuard, request: Outgoing) -> Result<TokenResponse, Stop> {
     let host = request.url.host().to_owned();
     let sending = Arc::new(Sending::silent());

@@ -1,5 +1,5 @@
-//! Submission and last check of a request: recorded between connecting and sending, and cleared again
-//! right before its bytes leave.
+//! Submission of a request: recorded between connecting and sending, and checked again right before
+//! its bytes leave.
 //!
 //! INVARIANT: no request of an announced call leaves under a clearance that has expired.
 
@@ -20,20 +20,20 @@ pub(crate) type SendFault = Box<dyn std::error::Error + Send + Sync>;
 /// How far a call has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendStage {
-    /// Nothing was sent.
+    /// Nothing was submitted or sent.
     Unsent,
-    /// It was said that something will be sent, and nothing was.
+    /// The submission was recorded, and nothing was sent.
     Announced,
-    /// A request was sent and not answered yet.
+    /// A request was sent and has no response yet.
     Sent,
-    /// The last request was answered with this status.
+    /// The last request was answered with this HTTP status.
     Answered(u16),
-    /// The last request was answered with a question, and did nothing yet.
+    /// The last request was answered with an elicitation, so the backend has not acted yet.
     InputRequired,
 }
 
 impl SendStage {
-    /// What is known of the effect of a call that ends here.
+    /// The effect state of a call that ends at this stage.
     fn effect(self) -> EffectState {
         match self {
             SendStage::Unsent => EffectState::NotSubmitted,
@@ -44,7 +44,7 @@ impl SendStage {
     }
 }
 
-/// The sending side of a call: it says when the first request goes out, and remembers how far it got.
+/// The submission of a call: records it before the first request leaves, and tracks its stage.
 #[derive(Debug)]
 pub(crate) struct Sending {
     link: Option<Link>,
@@ -58,25 +58,25 @@ struct ReachedHost {
     given_up: bool,
     /// The stage while nothing of the current request has left.
     held: SendStage,
-    /// Permission to send the request that was submitted last.
+    /// The clearance of the last submission.
     clearance: Clearance,
 }
 
 /// The submission of the next request.
 struct NextSubmission {
-    /// Whether nothing was submitted before.
+    /// Whether it is the call's first submission.
     first: bool,
-    /// The stage until it leaves.
+    /// The stage until the request leaves.
     held: SendStage,
 }
 
 impl Sending {
-    /// Of a call that says when its effect begins.
+    /// For a write: its submission is recorded.
     pub(crate) fn announced(link: Link) -> Sending {
         Sending::new(Some(link))
     }
 
-    /// Of a call that has no effect to announce.
+    /// For a read: there is nothing to record.
     pub(crate) fn silent() -> Sending {
         Sending::new(None)
     }
@@ -92,17 +92,17 @@ impl Sending {
         self.lock().stage
     }
 
-    /// Whether it is put on record before it goes out.
+    /// Whether the submission is recorded before the request leaves.
     pub(crate) fn is_announced(&self) -> bool {
         self.link.is_some()
     }
 
-    /// What is known of the effect of a call that ends here.
+    /// The effect state of a call that ends at this stage.
     pub(crate) fn effect(&self) -> EffectState {
         self.stage().effect()
     }
 
-    /// From here on nothing is sent any more; what was sent, was.
+    /// Stops further sending; what has left stays sent.
     pub(crate) fn give_up(&self) {
         self.lock().given_up = true;
     }
@@ -111,7 +111,7 @@ impl Sending {
         self.reached(SendStage::Answered(status));
     }
 
-    /// The backend asks before it acts: the next request is another submission.
+    /// The backend elicits input before it acts, so the next request is a new submission.
     pub(crate) fn input_required(&self) {
         self.reached(SendStage::InputRequired);
     }
@@ -124,14 +124,14 @@ impl Sending {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why nothing was sent, if the submission was not recorded or its clearance expired.
+    /// The failure where the submission was not recorded or its clearance expired.
     pub(crate) fn unrecorded(&self) -> Option<Failure> {
         self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The request is next. It is submitted once, however often it is tried until it is answered. One
-    /// that follows a question is submitted anew, and one that follows another answer where the clearance
-    /// of the first has expired.
+    /// Submits the next request. It is submitted once, however often it is tried until it is
+    /// answered. A request after an elicitation is a new submission; one after another response is,
+    /// where the clearance of the first has expired.
     pub(crate) async fn begin(&self) -> Result<(), SendFault> {
         if let (Some(next), Some(link)) = (self.next_submission(), &self.link) {
             let NextSubmission { first, held } = next;
@@ -149,7 +149,7 @@ impl Sending {
     }
 
     /// Last check before the first byte of a request: the caller still waits for it, and no other
-    /// process can have taken the call over.
+    /// process can have taken over its lease.
     pub(crate) fn check(&self) -> Result<(), SendFault> {
         if self.lock().given_up {
             return Err("the caller has left".into());
@@ -157,7 +157,8 @@ impl Sending {
         self.check_clearance()
     }
 
-    /// The same for the rest of a request that has begun to leave and cannot act before it is whole.
+    /// Checks only the clearance, for the rest of a request that has begun to leave and has no
+    /// effect before it is complete.
     pub(crate) fn check_clearance(&self) -> Result<(), SendFault> {
         let mut reached = self.lock();
         let Err(failure) = reached.clearance.check() else { return Ok(()) };
@@ -167,7 +168,8 @@ impl Sending {
         Err(self.withhold(Failure { effect, ..failure }))
     }
 
-    /// Submits again before an answer goes to a backend that works on the request: it may act on that.
+    /// Submits again before an answer goes to a backend that works on the request, because it may
+    /// act on the answer.
     pub(crate) async fn renew(&self) -> Result<(), Failure> {
         let (SendStage::Sent, Some(link)) = (self.stage(), &self.link) else { return Ok(()) };
         let clearance = link.submit().await?;
@@ -181,14 +183,14 @@ impl Sending {
         words.into()
     }
 
-    /// What was to be sent was not, and may be sent another way.
+    /// Reverts the stage: nothing has left, and another connection may carry the request.
     pub(super) fn held_back(&self) {
         let mut reached = self.lock();
         reached.stage = reached.held;
     }
 
-    /// What is to be submitted before the next request, if anything is. Nothing of that request has left
-    /// yet, and what the one before did stays known.
+    /// The submission that is due before the next request, if any. Resets the stage: nothing of
+    /// that request has left, and the effect of the one before stays known.
     fn next_submission(&self) -> Option<NextSubmission> {
         let mut reached = self.lock();
         let (is_due, held) = match reached.stage {
@@ -202,8 +204,8 @@ impl Sending {
     }
 }
 
-/// Says that the effect begins between connecting and sending, where neither is possible from
-/// outside of the client.
+/// Connector layer that records the submission between connecting and sending, which the client
+/// does not expose otherwise.
 #[derive(Clone)]
 pub(super) struct Announce(pub(super) Arc<ConnectTurn>);
 

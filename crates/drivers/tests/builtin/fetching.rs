@@ -1,4 +1,4 @@
-//! `http.fetch`: public addresses only, on every hop, and honest about what was sent.
+//! Tests of `http.fetch`: only public addresses on every hop, and a true effect state.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::server::{Server, send, until_gone};
 use crate::stage::{Around, Ended, Stage};
 
-/// A stage that may reach one server and nothing else that is not public.
+/// A stage whose guard opens one local server in addition to public addresses.
 fn open_to(server: &Server) -> Stage {
     Stage::guarded(Folder::new(), AddressGuard::public().allowing("127.0.0.1", server.port))
 }
@@ -167,7 +167,7 @@ fn blocked_and_malformed_urls_are_refused_preflight_and_running() {
 fn dns_rebinding_reaches_only_the_address_checked_once() {
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     static PORT: AtomicUsize = AtomicUsize::new(0);
-    /// Public when it is asked for the first time, this machine ever after.
+    /// Resolves to a public address on the first lookup, and to this machine afterwards.
     fn rebinding(_: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         let public = ASKED.fetch_add(1, Ordering::SeqCst) == 0;
         PORT.store(usize::from(port), Ordering::SeqCst);
@@ -201,7 +201,7 @@ fn dns_rebinding_reaches_only_the_address_checked_once() {
     let message = "`name.example` cannot be looked up".to_owned();
     assert_eq!(refusal, (Code::DependencyUnavailable, message, EffectState::NotSubmitted));
 
-    // The first answer is closed as well, so nothing leaves this machine.
+    // The first answer is blocked as well, so nothing leaves this machine.
     let (code, ..) = with(AddressGuard::public(), rebinding).refusal();
     assert_eq!((code, ASKED.load(Ordering::SeqCst)), (Code::SandboxViolation, 1));
     assert_eq!(server.hits(), 0);
@@ -289,7 +289,7 @@ fn slow_server_is_left_at_timeout_or_cancellation() {
         assert_eq!((ended.submissions, ended.cancel_heard), (1, cancel), "{path}");
         let refusal = ended.refusal();
         if cancel {
-            // It may have got as far as sending before it heard.
+            // The request may have been sent before the cancellation arrived.
             assert_eq!((refusal.0, refusal.1.as_str()), (code, message));
         } else {
             assert_eq!(refusal, (code, message.to_owned(), effect), "{path}");

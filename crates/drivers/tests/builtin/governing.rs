@@ -1,4 +1,4 @@
-//! `fs.write` against everything that governs, in every spelling that leads there.
+//! Tests of `fs.write` against governing files, in every spelling of their paths.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,14 +15,14 @@ use serde_json::json;
 
 use crate::stage::Stage;
 
-/// The home of a person whose workspace it is.
+/// The home of the workspace's owner.
 static HOME: OnceLock<String> = OnceLock::new();
 
-/// Other spellings of paths: the same seed gives the same ones.
+/// Generates other spellings of a path; the same seed gives the same ones.
 struct Respelling(SeededRandom);
 
 impl Respelling {
-    /// Another way to write a path, or a link that leads along it.
+    /// Another spelling of a path, or a symlink that leads to it.
     fn respelled(&mut self, root: &Path, path: &str) -> String {
         let mut written = String::new();
         let mut left: Vec<&str> = path.split('/').collect();
@@ -45,7 +45,7 @@ impl Respelling {
     }
 }
 
-/// Every file below a folder with its text, links as where they lead.
+/// Every file below a folder with its text, and every symlink with its target.
 fn everything(root: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![root.to_owned()];

@@ -1,4 +1,4 @@
-//! What was judged against what is there when a tool runs.
+//! Tests of time-of-check to time-of-use: the authorized target against the file at execution.
 
 use std::fs;
 use std::os::unix::fs::symlink;

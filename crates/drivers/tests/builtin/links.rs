@@ -1,4 +1,4 @@
-//! Links: those that stay inside are followed, and no other, whatever happens meanwhile.
+//! Tests of symlinks: a tool follows only those that stay inside the workspace, under any race.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -165,7 +165,7 @@ fn symlinked_state_folder_is_closed_under_its_target_name() {
     assert_eq!(found["matches"], json!([]));
 }
 
-/// Says stop, also when the test fails.
+/// Sets the stop flag on drop, also when the test fails.
 struct Stopping<'a>(&'a AtomicBool);
 
 impl Drop for Stopping<'_> {
@@ -174,8 +174,8 @@ impl Drop for Stopping<'_> {
     }
 }
 
-/// While something runs, swaps `w/a` between a folder inside and a link to the folder outside, and
-/// `w/f` between a file and a link to the file outside.
+/// While `work` runs, swaps `w/a` between a folder inside and a symlink to the folder outside, and
+/// `w/f` between a file and a symlink to the file outside.
 fn while_swapping(folder: &Folder, work: impl FnOnce()) {
     let w = folder.path().join("w");
     fs::create_dir(w.join("good")).unwrap();
@@ -216,7 +216,7 @@ fn symlink_swapped_during_read_never_escapes_workspace() {
     });
 }
 
-/// It leads out, or became a link between the last look and the use.
+/// The path leads out, or became a symlink between the check and the use.
 fn assert_refused(failure: &haft_driver::Failure) {
     let codes = [Code::SandboxViolation, Code::InputValue];
     assert!(codes.contains(&failure.stop.code), "{failure:?}");

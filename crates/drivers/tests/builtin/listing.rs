@@ -1,4 +1,4 @@
-//! `fs.list`: what lies in a folder, in order.
+//! Tests of `fs.list`: the entries of a folder, in order.
 
 use std::os::unix::fs::symlink;
 

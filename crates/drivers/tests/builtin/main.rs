@@ -1,4 +1,4 @@
-//! The builtin tools against real folders and a server of the test's own.
+//! Tests of the builtin tools, with real folders and a local server.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! The builtin tools keep the promises of every driver.
+//! Driver conformance of the builtin tools.
 
 use std::io::Write as _;
 

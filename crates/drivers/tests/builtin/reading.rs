@@ -1,4 +1,4 @@
-//! `fs.read`: what it gives and what it refuses.
+//! Tests of `fs.read`: its results and its refusals.
 
 use haft_model::{Code, EffectState};
 use haft_testkit::Folder;

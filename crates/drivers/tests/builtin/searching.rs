@@ -1,4 +1,4 @@
-//! `text.search`: lines that fit, in order and within bounds.
+//! Tests of `text.search`: matching lines, in order and within limits.
 
 use haft_driver::Cancel;
 use haft_model::{Code, EffectState};

@@ -1,4 +1,4 @@
-//! A web server of a test's own, on a port of its own.
+//! Test web server on a free local port.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-/// A server until it is dropped.
+/// A server that stops on drop.
 pub(crate) struct Server {
     pub(crate) port: u16,
     hits: Arc<AtomicUsize>,
@@ -15,7 +15,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers each request, known by its path, as told.
+    /// Starts a server that passes each request, by its path, to `answer`.
     pub(crate) fn new(answer: impl Fn(&str, &mut TcpStream) + Send + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -36,7 +36,7 @@ impl Server {
         Server { port, hits, stop, thread: Some(thread) }
     }
 
-    /// How many requests came in.
+    /// How many requests were received.
     pub(crate) fn hits(&self) -> usize {
         self.hits.load(Ordering::SeqCst)
     }
@@ -56,7 +56,7 @@ impl Drop for Server {
     }
 }
 
-/// Reads a request up to its empty line.
+/// Reads a request head up to its empty line.
 fn requested(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     let mut byte = [0];
@@ -70,15 +70,15 @@ fn requested(stream: &mut TcpStream) -> Option<String> {
     Some(request.strip_prefix("GET ")?.split(' ').next()?.to_owned())
 }
 
-/// A whole answer.
+/// Writes a whole response.
 pub(crate) fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
     let length = body.len();
     let head = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-    // A client that has enough goes away; that is no fault of the test's.
+    // A client that has read enough may close the connection.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
 }
 
-/// Waits until the client is gone.
+/// Waits until the client closes the connection.
 pub(crate) fn until_gone(stream: &mut TcpStream) {
     while matches!(stream.read(&mut [0; 64]), Ok(1..)) {}
 }

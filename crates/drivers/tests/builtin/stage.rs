@@ -1,4 +1,4 @@
-//! A workspace with the builtin tools over it, and calls to them.
+//! Test stage: a workspace with the builtin tools, and calls to them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ pub(crate) use crate::plans::permit;
 pub(crate) struct Stage {
     pub(crate) folder: Folder,
     pub(crate) builtin: Builtin,
-    /// What the contracts say of reading only.
+    /// Whether the contracts declare the tools read-only.
     pub(crate) read_only: Tri,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) result: Result<Output, Failure>,
@@ -30,7 +30,7 @@ pub(crate) struct Ended {
     pub(crate) cancel_heard: bool,
 }
 
-/// What happens besides the call itself.
+/// The conditions of a call: timeout, cancellation, and what happens on submission.
 pub(crate) struct Around<'a> {
     pub(crate) patience: Duration,
     pub(crate) cancel: Cancel,
@@ -60,7 +60,7 @@ impl Stage {
         self.run_around(tool, input, &mut |_| Ok(()))
     }
 
-    /// Runs a call and does something at the moment it submits.
+    /// Runs a call and a function at the moment of submission.
     pub(crate) fn run_around(
         &self,
         tool: &str,
@@ -76,7 +76,7 @@ impl Stage {
         runtime.block_on(self.call(tool, input, around))
     }
 
-    /// Runs a call that is held against rules.
+    /// Runs a call under a guard.
     pub(crate) fn run_held(&self, tool: &str, input: Value, guard: TargetGuard) -> Ended {
         let on_submit = &mut |_: &Cancel| Ok(());
         let around = Around { patience: Duration::from_secs(30), cancel: Cancel::new(), on_submit };
@@ -134,7 +134,7 @@ impl Stage {
 }
 
 impl Ended {
-    /// The value and the effect of a call that went well.
+    /// The value and the effect state of a successful call.
     pub(crate) fn value(self) -> (Value, EffectState) {
         let output = self.result.unwrap();
         (output.structured.unwrap(), output.effect)
@@ -144,7 +144,7 @@ impl Ended {
         self.result.unwrap_err()
     }
 
-    /// The code, the message and the effect of a call that failed while it ran.
+    /// The code, the message and the effect state of a call that failed while running.
     pub(crate) fn refusal(self) -> (Code, String, EffectState) {
         let failure = self.failure();
         assert_eq!(failure.stop.cause["phase"], json!("run"), "{failure:?}");

@@ -1,4 +1,4 @@
-//! `fs.write`: all of it or none of it, inside the workspace, never over the rules.
+//! Tests of `fs.write`: atomic, inside the workspace, never over governing files.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-/// Every file and folder below the workspace, with what the files say.
+/// Every file and folder below the workspace, with the text of the files.
 fn all(stage: &Stage) -> Vec<(String, Option<String>)> {
     fn add(
         root: &std::path::Path,

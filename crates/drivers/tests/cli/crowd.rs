@@ -1,4 +1,5 @@
-//! Many calls at once, half of them called off: nothing is left of any.
+//! Stress test of the cli driver: many concurrent calls, half of them cancelled, leave nothing
+//! behind.
 
 use std::fs;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::stage::Stage;
 
-/// The command lines of processes that hold a text; words are separated by NUL.
+/// The command lines of processes that contain a text; arguments are separated by NUL.
 pub(crate) fn processes_with(text: &str) -> Vec<String> {
     let lines = fs::read_dir("/proc").unwrap().filter_map(|process| {
         let line = fs::read(process.ok()?.path().join("cmdline")).ok()?;
@@ -37,7 +38,7 @@ async fn hundred_calls_half_cancelled_leave_nothing_behind() {
         Stage { patience: Duration::from_secs(60), ..Stage::script("echo $$; exec sleep 96001") };
     let quick = Stage { patience: Duration::from_secs(60), ..Stage::reading("echo", &["done"]) };
     let (slow_driver, quick_driver) = (stage.driver(), quick.driver());
-    // The first call opens what stays open, such as the line to a launcher that stands by.
+    // The first call opens what stays open, such as the channel to the standby launcher.
     quick.call(&quick_driver, json!({}), &Cancel::new()).await.text();
     let begun = Cancel::new();
     let called_off = async {
@@ -67,7 +68,7 @@ async fn hundred_calls_half_cancelled_leave_nothing_behind() {
     let texts: Vec<String> = fast.into_iter().map(|ended| ended.text()).collect();
     assert_eq!(texts, vec!["done\n"; 50]);
     assert_eq!(processes_with("sleep\096001"), Vec::<String>::new());
-    // Whoever watched over the last of them lets go a moment after it ended.
+    // The task that watches the last program closes its descriptors a moment after its exit.
     for _ in 0..100 {
         if descriptors() <= before {
             break;
@@ -81,7 +82,7 @@ async fn hundred_calls_half_cancelled_leave_nothing_behind() {
     );
 }
 
-/// Waits for all of them at once.
+/// Runs all futures concurrently.
 async fn all<F: Future>(work: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     let mut work: Vec<_> = work.into_iter().map(|one| (Box::pin(one), None)).collect();
     std::future::poll_fn(|context| {

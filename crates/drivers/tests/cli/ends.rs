@@ -1,4 +1,4 @@
-//! How programs end, and what that says of the call and of its effect.
+//! Tests of program exits: the result and the effect state that each exit gives.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ fn death_by_signal_is_told_apart_from_exit_code() {
     assert_eq!(failure.native[0]["signal"], json!(11));
 }
 
-/// Each process stays below its own limit; together they take more than the call may.
+/// Each process stays below its own limit; together they exceed the limit of the call.
 #[test]
 fn process_tree_over_memory_limit_is_sandbox_violation() {
     if let TotalMemory::EachProcess(why) = TotalMemory::here() {
@@ -142,7 +142,7 @@ fn a_program_that_is_not_there_was_not_submitted() {
         let ended = Stage::writing(bin, &[]).run(json!({}));
         assert_eq!(ended.fate(), (Code::SetupRequired, EffectState::NotSubmitted, 0), "{bin}");
     }
-    // One that is there and cannot be started was, and nothing happened.
+    // A program that exists and cannot be started counts as submitted, with no effect.
     let stage = Stage::writing("./note", &[]);
     let failure = stage.run(json!({})).failure();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Programs that are fetched: what comes has the hash that was declared, or is not used.
+//! Tests of verified downloads: a program matches its declared hash, or is not used.
 
 use std::process::Command;
 use std::sync::OnceLock;

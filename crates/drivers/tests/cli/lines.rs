@@ -1,11 +1,11 @@
-//! From an input to arguments: each is one, whatever it holds.
+//! Tests of command lines: each input value is one argument, whatever it holds.
 
 use haft_model::Code;
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-/// Prints each argument in a line of its own, in brackets.
+/// Prints each argument on a line of its own, in brackets.
 const SHOW: &str = "for word in \"$@\"; do printf '[%s]\\n' \"$word\"; done";
 
 fn shown(argv: &[&str], input: Value) -> Result<String, String> {
@@ -57,7 +57,7 @@ fn value_with_leading_dash_is_refused_unless_driver_allows() {
     assert_eq!(fine(&["${optional('--', input.path)}"]), "[--]\n[--upload-pack=evil]\n");
     let allowed = Stage::reading("echo", &["${input.path}"]).haft("dash_values", json!(true));
     assert_eq!(allowed.run(input()).text(), "--upload-pack=evil\n");
-    // What a caller gives does not end the options.
+    // A value of the caller does not end the options.
     let sly = json!({"a": "--", "path": "-x"});
     assert!(shown(&["${input.a}", "${input.path}"], sly).is_err());
 }
@@ -86,7 +86,7 @@ fn standard_input_is_what_its_template_says() {
     assert_eq!(stage("${input.text}").run(input()).text(), "one\ntwo");
     assert_eq!(stage("${input.list}").run(input()).text(), "[1,{\"a\":\"b\"}]");
     assert_eq!(Stage::reading("cat", &[]).run(input()).text(), "");
-    // A program that does not read is not waited for.
+    // A program that does not read its standard input is not waited for.
     let unread = Stage::reading("true", &[]).cli("stdin", json!("${input.text}"));
     let large = json!({"text": "x".repeat(1_000_000)});
     assert_eq!(unread.run(large).text(), "");

@@ -1,4 +1,5 @@
-//! Secrets of a program: in its environment or in a file, and nowhere else.
+//! Tests of credential injection: a program's secrets are in its environment or a file, nowhere
+//! else.
 
 use haft_model::{Code, EffectState};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Drivers of kind cli with real programs, in the real sandbox.
+//! Tests of the cli driver, with real programs in the real sandbox.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! What a program prints, as the value of its call.
+//! Tests of program output: how it becomes the value of a call.
 
 use haft_model::{Code, Content, EffectState, Media};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! A driver of kind cli keeps the promises of every driver.
+//! Driver conformance of the cli driver.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What a manifest asks for and this version does not do is refused by name.
+//! Tests of unsupported manifest fields: each is refused by name.
 
 use haft_model::Code;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A folder, a driver over one manifest of kind cli, and calls to it.
+//! Test stage: a folder, a cli driver over one manifest, and calls to it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::plans::{self, permit};
 
-/// A folder, what the manifest says, and what the contract says.
+/// A folder, a manifest, and the effects of the contract.
 pub(crate) struct Stage {
     pub(crate) folder: Folder,
     pub(crate) manifest: Value,
@@ -28,7 +28,7 @@ pub(crate) struct Stage {
     pub(crate) secrets: HashMap<String, String>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) result: Result<Output, Failure>,
@@ -38,23 +38,23 @@ pub(crate) struct Ended {
 }
 
 impl Stage {
-    /// A program that only looks, with its arguments.
+    /// A read-only program, with its arguments.
     pub(crate) fn reading(bin: &str, argv: &[&str]) -> Stage {
         Stage::new(Tri::Yes, bin, argv)
     }
 
-    /// A program that may change the folder `out`.
+    /// A program that may write the folder `out`.
     pub(crate) fn writing(bin: &str, argv: &[&str]) -> Stage {
         let stage = Stage::new(Tri::No, bin, argv);
         Stage { mutates: vec!["workspace:/out".to_owned()], ..stage }
     }
 
-    /// A shell script that only looks.
+    /// A read-only shell script.
     pub(crate) fn script(text: &str) -> Stage {
         Stage::reading("sh", &["-c", text])
     }
 
-    /// A shell script that may change the folder `out`.
+    /// A shell script that may write the folder `out`.
     pub(crate) fn writing_script(text: &str) -> Stage {
         Stage::writing("sh", &["-c", text])
     }
@@ -135,7 +135,7 @@ impl Stage {
         alone(self.call(&self.driver(), input, &Cancel::new()))
     }
 
-    /// Runs a call that is called off once a file is there.
+    /// Runs a call that is cancelled once a file exists.
     pub(crate) fn run_until(&self, file: &str) -> Ended {
         let (driver, cancel) = (self.driver(), Cancel::new());
         let path = self.folder.path().join(file);
@@ -200,12 +200,12 @@ fn text_of(content: Content) -> Option<String> {
     }
 }
 
-/// The launcher that this package builds.
+/// The sandbox with the launcher that this package builds.
 pub(crate) fn walls() -> Walls {
     Walls::By(Launcher::at(env!("CARGO_BIN_EXE_haft-drivers-test-launcher")))
 }
 
-/// Does something on a runtime of its own.
+/// Runs a future on a runtime of its own.
 pub(crate) fn alone<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(work)
@@ -216,7 +216,7 @@ impl Ended {
         self.result.unwrap()
     }
 
-    /// What it printed.
+    /// The text that the program printed.
     pub(crate) fn text(self) -> String {
         let value = self.output().structured.unwrap();
         value["text"].as_str().unwrap().to_owned()
@@ -226,7 +226,7 @@ impl Ended {
         self.result.unwrap_err()
     }
 
-    /// The code, the effect and the number of submissions of a call that failed.
+    /// The code, the effect state and the number of submissions of a failed call.
     pub(crate) fn fate(self) -> (Code, EffectState, usize) {
         let submissions = self.submissions;
         let failure = self.failure();
@@ -234,7 +234,7 @@ impl Ended {
     }
 }
 
-/// A vault that holds what the test says, by the names that it says.
+/// A test vault with the given secrets by name.
 struct Drawer(HashMap<String, String>);
 
 impl Vault for Drawer {

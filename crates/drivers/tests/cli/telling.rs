@@ -1,4 +1,4 @@
-//! What a caller hears while a program runs.
+//! Tests of progress and streamed output while a program runs.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What a program finds around it.
+//! Tests of a program's sandbox: what it sees and may do.
 
 use haft_model::{Code, EffectState};
 use haft_sandbox::Walls;

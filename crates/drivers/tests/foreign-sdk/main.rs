@@ -1,6 +1,6 @@
-//! Packages that others wrote and publish, installed by their own installers.
+//! Tests of the sdk driver with published third-party packages, installed by npm and pip.
 //!
-//! They need npm, pip and a registry or a cache of one. Where nothing can be installed, the test fails.
+//! They need npm, pip and a registry or its cache. If nothing can be installed, the test fails.
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 

@@ -1,4 +1,4 @@
-//! Servers of other people, installed once for all tests.
+//! Third-party MCP servers, installed once for all tests.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub(crate) fn npm() -> PathBuf {
     installed::npm(place("npm"), &NPM)
 }
 
-/// An environment of Python.
+/// A Python virtual environment.
 pub(crate) fn python() -> PathBuf {
     installed::python(place("python"), &PYPI)
 }

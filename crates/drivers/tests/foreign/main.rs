@@ -1,7 +1,7 @@
-//! Drivers of kind mcp against servers of other people, as they are published.
+//! Tests of the mcp driver with published third-party servers.
 //!
-//! They are installed by npm and pip once, into the folder for what tests leave behind, so these tests
-//! need both and a registry, or what they kept of one.
+//! npm and pip install them once, into the target's temporary folder, so these tests need both and
+//! a registry or its cache.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Calls to servers of other people.
+//! Calls to third-party MCP servers.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::installed;
 use crate::stage::Stage;
 
-/// A package of npm, as a workspace has it that installed it.
+/// An npm package, as in a workspace that installed it.
 fn npm(stage: Stage, package: &str, args: &[&str]) -> Stage {
     let modules = installed::npm().join("node_modules");
     std::os::unix::fs::symlink(modules, stage.folder.path().join("node_modules")).unwrap();
@@ -18,7 +18,7 @@ fn npm(stage: Stage, package: &str, args: &[&str]) -> Stage {
     stage.with("server", json!({"kind": "npm", "package": package, "args": args}))
 }
 
-/// A program of a Python environment, which sees that and the workspace.
+/// A program of a Python environment, which sees that environment and the workspace.
 fn python(stage: Stage, program: &str, args: &[&str]) -> Stage {
     let home = installed::python();
     let path = home.join("bin").join(program);
@@ -85,7 +85,7 @@ fn filesystem_server_writes_only_where_contract_permits() {
     let output = stage.run(json!({"path": path, "content": "hello"})).output();
     assert_eq!(output.effect, EffectState::Committed);
     assert_eq!(stage.folder.read("note.txt"), "hello");
-    // A contract that changes nothing opens nothing for writing, whatever the tool is called.
+    // A read-only contract opens nothing for writing, whatever the tool's name.
     let mut reading = npm(Stage::reading("write_file", &[]), "server-filesystem", &["."]);
     let path = reading.folder.path().join("note.txt");
     let failure = reading.run(json!({"path": path, "content": "hello"})).failure();
@@ -155,7 +155,7 @@ fn time_server_is_called_and_its_failure_reported() {
     assert_eq!(failure.stop.code, Code::ExecutionFailed);
 }
 
-/// A process until it is dropped.
+/// A process that is killed on drop.
 struct Started(Child);
 
 impl Drop for Started {
@@ -165,7 +165,7 @@ impl Drop for Started {
     }
 }
 
-/// A port that nobody has, for somebody who cannot say which one they got.
+/// A free port, for a server that cannot report which one it got.
 fn port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

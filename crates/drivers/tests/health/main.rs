@@ -1,4 +1,4 @@
-//! Looks at backends: servers and programs that are there, that are not, and that take too long.
+//! Tests of health checks: backends that work, that are absent, and that time out.
 
 #![expect(clippy::indexing_slicing, reason = "an answer of another shape fails the test")]
 
@@ -8,7 +8,7 @@ use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::{Value, json};
 
-/// What a look says, in words.
+/// The result of a health check, in words.
 async fn looked(manifest: Value) -> String {
     match checkup(manifest).await {
         None => "nothing to look at".to_owned(),
@@ -53,7 +53,7 @@ async fn a_command_is_well_when_it_ends_as_expected() {
         (json!({"cmd": "sleep 60", "timeout_ms": 300}), "it did not answer within 300 ms"),
         (json!({"cmd": "/no/such/program"}), "`/no/such/program` does not exist"),
         (json!({"cmd": "test -e notes/log"}), "well"),
-        // Looking changes nothing.
+        // A health check cannot write.
         (json!({"cmd": "touch notes/new"}), "`touch notes/new` ended with code 1"),
         (json!({}), "it has no `cmd`"),
     ] {

@@ -1,4 +1,4 @@
-//! What answers mean: values, errors and what became of the effect.
+//! Tests of HTTP responses: the values, errors and effect states that they give.
 
 use haft_model::{Code, EffectState};
 use haft_testkit::{Act, Then};
@@ -19,7 +19,7 @@ fn response_becomes_value_with_backend_request_id() {
     assert_eq!(output.native, [json!({"source": "http", "status": 201, "x-request-id": "r-7"})]);
 }
 
-/// A path, headers, a body and what is read of it.
+/// A path, headers, a body and the expected value.
 type Read = (&'static str, &'static str, &'static [u8], Result<Value, Code>);
 
 #[test]
@@ -79,7 +79,7 @@ fn an_empty_answer_has_no_value() {
 
 #[test]
 fn a_packed_answer_is_unpacked_and_still_bounded() {
-    // `{"a":1}` by gzip.
+    // `{"a":1}` in gzip.
     let packed: [u8; 27] = [
         31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 74, 84, 178, 50, 172, 5, 0, 175, 172, 27, 86, 7,
         0, 0, 0,

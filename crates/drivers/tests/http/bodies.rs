@@ -1,4 +1,4 @@
-//! Bodies in every form, and files that stay in the workspace.
+//! Tests of request bodies: every encoding, and uploads from inside the workspace only.
 
 use std::os::unix::fs::symlink;
 

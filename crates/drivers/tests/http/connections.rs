@@ -1,4 +1,4 @@
-//! Connections that are used again: never in silence, and never for a write that may have been sent.
+//! Tests of connection reuse: a write that may have been sent is never retried.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::stage::{Ended, Stage};
 
-/// One call after the other by the same driver.
+/// Runs calls one after the other on the same driver.
 fn in_a_row(stage: &Stage, calls: usize) -> Vec<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let driver = stage.driver();
@@ -75,12 +75,12 @@ fn write_broken_on_reused_connection_is_unknown_sent_once() {
         ended.pop().unwrap().output();
         let (_, effect, submissions) = ended.pop().unwrap().fate();
         assert_eq!((effect, submissions), (EffectState::Unknown, 1), "{then:?}");
-        // Each was heard once, and the host was not trusted with a connection again.
+        // The server received each once, and the driver reused no connection to this host again.
         assert_eq!((stage.backend.connections(), stage.backend.heard().len()), (2, 3), "{then:?}");
     }
 }
 
-/// A server that answers one request over each connection, says nothing of closing it, and closes it.
+/// A server that answers one request per connection, announces no close, and closes it.
 struct Fickle {
     host: String,
     closed: mpsc::Receiver<()>,
@@ -104,7 +104,7 @@ impl Fickle {
     }
 }
 
-/// Answers one request and tells how many bytes it had.
+/// Answers one request and returns its size in bytes.
 fn serve(stream: &mut TcpStream) -> usize {
     let mut heard = Vec::new();
     let mut byte = [0];
@@ -132,7 +132,7 @@ fn write_on_stale_connection_is_sent_once_over_new() {
             assert_eq!(ended.submissions, 1);
             assert_eq!(ended.output().effect, EffectState::Committed);
             server.closed.recv().unwrap();
-            // The end of the connection is there, and the client gets to see it.
+            // The connection is closed, and the client gets to see it.
             for _ in 0..500 {
                 tokio::task::yield_now().await;
             }
@@ -141,7 +141,7 @@ fn write_on_stale_connection_is_sent_once_over_new() {
     assert_eq!(server.thread.join().unwrap().len(), 3);
 }
 
-/// A clearance that passes so many checks.
+/// A clearance that passes a number of checks.
 fn passing(checks: usize) -> Clearance {
     let made = AtomicUsize::new(0);
     Clearance::until(DualTime::from(Timestamp::UNIX_EPOCH), move || {
@@ -150,7 +150,7 @@ fn passing(checks: usize) -> Clearance {
     })
 }
 
-/// Answers one request and closes, and gives what comes over the next connection.
+/// Answers one request and closes, then returns what arrives over the next connection.
 fn once_and_gone() -> (String, mpsc::Receiver<()>, std::thread::JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -180,7 +180,7 @@ fn clearance_expired_while_connecting_again_sends_nothing() {
         for _ in 0..500 {
             tokio::task::yield_now().await;
         }
-        // Those of the submission and of the connection that is gone.
+        // The checks of the submission and of the connection that is gone.
         stage.clearance = passing(2);
         let fate = call(&stage, &driver).await.fate();
         assert_eq!(fate, (Code::TimeoutBeforeSubmit, EffectState::NotCommitted, 1));
@@ -191,7 +191,7 @@ fn clearance_expired_while_connecting_again_sends_nothing() {
 #[test]
 fn clearance_expired_during_connect_sends_nothing() {
     let mut stage = Stage::writing(json!({})).haft(json!({"submitted": "on_connect"}));
-    // Those of the submission and before the connection.
+    // The checks of the submission and before the connection.
     stage.clearance = passing(2);
     let fate = in_a_row(&stage, 1).pop().unwrap().fate();
     assert_eq!(fate, (Code::TimeoutBeforeSubmit, EffectState::NotCommitted, 1));

@@ -1,4 +1,4 @@
-//! Answers that are lost: what was surely not sent, and of what nobody knows what became.
+//! Tests of lost responses: which requests were surely not sent, and whose effect is unknown.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -42,7 +42,7 @@ fn a_server_that_speaks_no_tls_gets_no_request() {
     stage.network = vec![host];
     let fate = stage.run(json!({})).fate();
     assert_eq!(fate, (Code::DependencyUnavailable, EffectState::NotSubmitted, 0));
-    // What it was sent is the beginning of a handshake.
+    // The server received the beginning of a TLS handshake.
     assert_eq!(server.join().unwrap()[..2], [0x16, 0x03]);
 }
 
@@ -54,7 +54,7 @@ fn write_with_lost_answer_is_unknown_committed_or_not() {
             stage.backend.will(act.clone());
             let (_, effect, submissions) = stage.run(json!({})).fate();
             assert_eq!((effect, submissions), (EffectState::Unknown, 1), "{act:?}");
-            // Nobody sends a write twice behind our back.
+            // The HTTP client does not retry a write.
             assert_eq!(stage.backend.heard().len(), 1, "{act:?}");
         }
     }
@@ -110,7 +110,7 @@ fn submission_follows_connecting_unless_manifest_wants_it_before() {
         let stage = Stage::writing(json!({})).haft(json!({"submitted": submitted}));
         let mut seen = None;
         let mut look = || {
-            // The connection may be taken a moment after it stands.
+            // The server may accept the connection a moment after it is established.
             while connections > stage.backend.connections() {
                 std::thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! Drivers of kind http against a backend of the test's own.
+//! Tests of the http driver, with a local backend.
 
 #![expect(
     clippy::indexing_slicing,

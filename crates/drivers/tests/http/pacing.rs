@@ -1,4 +1,4 @@
-//! A driver that says how fast it likes to be asked is asked no faster.
+//! Tests of the rate limit: a driver sends no faster than its manifest declares.
 
 use std::time::{Duration, Instant};
 

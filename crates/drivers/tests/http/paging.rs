@@ -1,4 +1,4 @@
-//! Pages: asked for one after the other, and given back as one.
+//! Tests of pagination: pages are requested in order and returned as one result.
 
 use haft_model::{Code, Content, EffectState};
 use haft_testkit::{Act, Then};

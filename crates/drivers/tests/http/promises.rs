@@ -1,4 +1,4 @@
-//! A driver of kind http keeps the promises of every driver.
+//! Driver conformance of the http driver.
 
 use haft_driver::conformance::{
     ConformanceCase, Hostile, Ill, check, check_clearance, hardened, left,
@@ -80,7 +80,7 @@ fn expired_clearance_sends_no_request() {
 
 const SECRETS: [(&str, &str); 1] = [("KEY", "open-sesame")];
 
-/// Entries that look something up and that change something, at once and as a stream.
+/// Entries that read and entries that write, each plain and as a stream.
 fn stages() -> Vec<Stage> {
     let http =
         json!({"headers": {"X-Key": "${secrets.KEY}"}, "query_template": {"k": "${secrets.KEY}"}});
@@ -99,7 +99,7 @@ fn driver_meets_conformance_with_hostile_backend() {
     let text = |media_type, body: &[u8]| Then::Answer(200, media_type, body.to_vec());
     let json_type = "Content-Type: application/json\r\n";
     let echo = br#"{"heard":"open-sesame"}"#;
-    // Whether the connection is over, so that nothing of it is left.
+    // The last field: whether the connection is closed, so that none can be reused.
     for (ill, then, over) in [
         (Ill::Well, Then::Id, false),
         (Ill::Well, text(json_type, echo), false),

@@ -1,4 +1,4 @@
-//! Only hosts that the driver and the contract both list are reached, on every hop.
+//! Tests of the egress allowlist: only hosts that driver and contract both list are reached.
 
 use std::net::SocketAddr;
 
@@ -83,8 +83,7 @@ fn alternate_spelling_of_blocked_address_in_base_is_refused() {
     }
 }
 
-/// What a name stands for, as somebody says who wants to reach this machine.
-/// How a name becomes addresses.
+/// A DNS lookup of an attacker who wants to reach this machine.
 type Lookup = fn(&str, u16) -> std::io::Result<Vec<SocketAddr>>;
 
 const LOOKUPS: [Lookup; 4] = [
@@ -122,7 +121,7 @@ fn public_name_resolving_to_loopback_is_refused() {
 fn a_name_is_looked_up_once_for_every_connection() {
     use std::sync::atomic::{AtomicUsize, Ordering};
     static ASKED: AtomicUsize = AtomicUsize::new(0);
-    /// This machine, which the guard opened by its name.
+    /// Resolves to this machine, which the guard opens by its name.
     fn local(_: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
         ASKED.fetch_add(1, Ordering::SeqCst);
         Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))])
@@ -141,7 +140,7 @@ fn a_name_is_looked_up_once_for_every_connection() {
             stage.call(&driver, json!({}), &cancel, &mut || Ok(())).await.output();
         }
     });
-    // Once for each connection: what was checked is what was used.
+    // One lookup per connection: the checked address is the used address.
     assert_eq!((ASKED.load(Ordering::SeqCst), stage.backend.connections()), (2, 2));
 }
 

@@ -1,4 +1,4 @@
-//! What is sent: every value where the manifest puts it, and nowhere else.
+//! Tests of requests: every value is where the manifest puts it, and nowhere else.
 
 use haft_model::Code;
 use haft_testkit::ReceivedRequest;

@@ -1,4 +1,4 @@
-//! Secrets go where the manifest puts them, and nowhere else.
+//! Tests of secrets in requests: each is where the manifest puts it, and nowhere else.
 
 use haft_model::{Code, EffectState};
 use haft_testkit::{Act, Backend, Keys, Then};

@@ -1,4 +1,4 @@
-//! A driver over one manifest, a backend behind it, and calls to it.
+//! Test stage: an http driver over one manifest, its backend, and calls to it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::plans::{self, permit};
 
-/// A backend, what the manifest says, and what the contract says.
+/// A backend, a manifest, and the effects of the contract.
 pub(crate) struct Stage {
     pub(crate) backend: Backend,
     pub(crate) manifest: Value,
@@ -25,31 +25,31 @@ pub(crate) struct Stage {
     pub(crate) key: Option<String>,
     pub(crate) patience: Duration,
     pub(crate) guard: AddressGuard,
-    /// The secrets that there are, by their names.
+    /// The secrets of the test vault, by name.
     pub(crate) secrets: Vec<(&'static str, &'static str)>,
     pub(crate) files: Option<PathBuf>,
-    /// Is told of every part of a result.
+    /// Receives a message for every partial result.
     pub(crate) on_partial: Option<std::sync::mpsc::Sender<()>>,
-    /// What every submission is answered with.
+    /// The clearance of every submission.
     pub(crate) clearance: Clearance,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) result: Result<Output, Failure>,
     pub(crate) submissions: usize,
-    /// The parts of the result that came before it.
+    /// The partial results, in order.
     pub(crate) partials: Vec<Content>,
-    /// How far it said that it was.
+    /// The progress messages, in order.
     pub(crate) progress: Vec<String>,
-    /// The secrets that were wanted, in order.
+    /// The secrets that the driver opened, in order.
     pub(crate) wanted: Vec<String>,
-    /// What was made of secrets.
+    /// The texts derived from secrets that the driver marked for redaction.
     pub(crate) hidden: Vec<String>,
 }
 
-/// A vault that hands out what it has to anybody.
+/// A test vault that opens its secrets for every caller.
 struct Open(Vec<(&'static str, &'static str)>);
 
 impl Vault for Open {
@@ -74,12 +74,12 @@ impl Vault for Open {
 }
 
 impl Stage {
-    /// One entry that posts the input, changed by what is given.
+    /// One entry that posts the input, changed by `http`.
     pub(crate) fn writing(http: Value) -> Stage {
         Stage::new(Tri::No, merged(json!({"endpoint": "/pay", "method": "POST"}), http))
     }
 
-    /// One entry that looks something up, changed by what is given.
+    /// One entry that reads, changed by `http`.
     pub(crate) fn reading(http: Value) -> Stage {
         Stage::new(Tri::Yes, merged(json!({"endpoint": "/look", "method": "GET"}), http))
     }
@@ -107,13 +107,13 @@ impl Stage {
         }
     }
 
-    /// Adds a field to the manifest.
+    /// Sets a field of the manifest.
     pub(crate) fn with(mut self, field: &str, value: Value) -> Stage {
         self.manifest[field] = value;
         self
     }
 
-    /// Adds what Haft reads beyond AIP-31 to the entry.
+    /// Sets `metadata.haft`, which extends AIP-31.
     pub(crate) fn haft(mut self, haft: Value) -> Stage {
         self.manifest["implements"][0]["metadata"]["haft"] = haft;
         self
@@ -149,7 +149,7 @@ impl Stage {
         self.run_around(input, &Cancel::new(), &mut || Ok(()))
     }
 
-    /// Runs a call and does something at the moment it submits.
+    /// Runs a call and a function at the moment of submission.
     pub(crate) fn run_around(
         &self,
         input: Value,
@@ -242,7 +242,7 @@ impl Ended {
         self.result.unwrap_err()
     }
 
-    /// The code, the effect and the number of submissions of a call that failed.
+    /// The code, the effect state and the number of submissions of a failed call.
     pub(crate) fn fate(self) -> (Code, EffectState, usize) {
         let submissions = self.submissions;
         let failure = self.failure();

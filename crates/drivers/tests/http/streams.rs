@@ -1,4 +1,4 @@
-//! Streams: handed on as they come, and one result at their end.
+//! Tests of streamed responses: events are passed on as they arrive, and end in one result.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ fn streamed(stage: Stage, headers: &'static str, body: &str) -> Ended {
     stage.run(json!({}))
 }
 
-/// The value, or the code; and the parts that came before.
+/// The value or the code, and the partial results before it.
 fn told(ended: Ended) -> (Result<Value, Code>, Vec<Value>) {
     let parts = ended.partials.into_iter().map(|part| match part {
         Content::StructuredContent { data } => data,
@@ -114,13 +114,13 @@ fn broken_stream_fails_after_events_already_delivered() {
         assert_eq!(value, Err(code), "{streaming}");
         assert!(parts.is_none_or(|parts| parts == told.len()), "{streaming}: {told:?}");
     }
-    // It took place, whatever became of the answer.
+    // The write took place, whatever became of the response.
     let stage = Stage::writing(json!({"streaming": {"transport": "sse", "terminator": "end"}}));
     let fate = streamed(stage, SSE, "data: 1\n\n").fate();
     assert_eq!(fate, (Code::OutputInvalid, EffectState::Committed, 1));
 }
 
-/// A server that says one more event for each that the other side has seen.
+/// A server that sends one more event for each that the client has received.
 fn in_turns(events: usize, seen: mpsc::Receiver<()>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -139,7 +139,7 @@ fn in_turns(events: usize, seen: mpsc::Receiver<()>) -> String {
             seen.recv().unwrap();
         }
         if events == 1 {
-            // Nothing more, for as long as the other side stays.
+            // Sends nothing more, as long as the client stays connected.
             while matches!(stream.read(&mut [0; 64]), Ok(1..)) {}
         }
     });

@@ -1,4 +1,4 @@
-//! What this version cannot do is refused before anything happens, and never left out in silence.
+//! Tests of unsupported manifest fields: each is refused before the call starts, never ignored.
 
 use haft_model::Code;
 use serde_json::json;

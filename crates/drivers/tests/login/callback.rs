@@ -1,4 +1,4 @@
-//! The way back from a page: once, by whom it was meant for, and in time.
+//! Tests of the loopback redirect: it works once, with the right state, before the timeout.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use haft_drivers::Callback;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Where to come back to, and what to bring along.
+/// An open callback, its address and its state.
 async fn open() -> (Callback, String, String) {
     let callback = Callback::open().await.unwrap();
     let page = callback.page("https://bank.example/login?app=1");
@@ -17,7 +17,7 @@ async fn open() -> (Callback, String, String) {
     (callback, format!("127.0.0.1:{port}"), state.to_owned())
 }
 
-/// The status that a visitor is answered with.
+/// The HTTP status that a visitor receives.
 async fn visit(address: &str, host: &str, target: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n\r\n");

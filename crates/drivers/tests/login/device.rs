@@ -1,4 +1,4 @@
-//! The device flow: what is asked where, and what each answer means.
+//! Tests of the device flow: the requests that it sends, and the outcome of each answer.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use haft_sandbox::AddressGuard;
 use haft_testkit::{Act, Backend, Keys, Then};
 use serde_json::{Value, json};
 
-/// A server that describes itself and begins logins.
+/// An authorization server with metadata that starts device logins.
 fn server(expires_in: u64) -> Backend {
     let backend = Backend::new(Keys::Ignored);
     let base = base(&backend);
@@ -41,7 +41,7 @@ fn says(backend: &Backend, path: &str, value: Value) {
     backend.will_at(path, Act::commits(Then::json(200, &value.to_string())));
 }
 
-/// What a login comes to: the access token, or the reason and the words.
+/// The outcome of a login: the access token, or the reason and the message.
 async fn log_in(backend: &Backend) -> (Result<String, String>, Vec<Step>) {
     let told = Mutex::new(Vec::new());
     let service = Service { api_base: base(backend), audience: Some("shop".to_owned()) };

@@ -1,4 +1,4 @@
-//! Logins against a server of the test's own: every way in which one ends.
+//! Tests of logins against a local authorization server, with every outcome.
 
 #![expect(
     clippy::indexing_slicing,

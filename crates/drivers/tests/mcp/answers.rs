@@ -1,4 +1,4 @@
-//! What a server answers, and what comes out of the call.
+//! Tests of MCP results: how a server's answer becomes the result of the call.
 
 use haft_model::{Code, Content, EffectState, Link, Media, Progress};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A server over HTTP, of a test's own, that speaks either way and answers as it is told.
+//! Test MCP server over HTTP, which speaks either protocol era and answers as it is told.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A request as it came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -23,7 +23,7 @@ impl Request {
     }
 }
 
-/// A server until it is dropped.
+/// A server that stops on drop.
 pub(crate) struct Elsewhere {
     pub(crate) port: u16,
     heard: Arc<Mutex<Vec<Request>>>,
@@ -31,7 +31,7 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Speaks the old way or the new.
+    /// Starts a server of the modern or the legacy era.
     pub(crate) fn new(modern: bool) -> Elsewhere {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -69,7 +69,7 @@ impl Elsewhere {
         self.heard.lock().unwrap().clone()
     }
 
-    /// What it heard, by method.
+    /// The received requests, by method.
     pub(crate) fn methods(&self) -> Vec<String> {
         let name = |request: &Request| match request.body["method"].as_str() {
             Some(method) => method.to_owned(),
@@ -149,10 +149,10 @@ fn answer(modern: bool, request: &Request, out: &mut TcpStream) -> std::io::Resu
     }
 }
 
-/// What a client says that knows tasks.
+/// The client capability for tasks.
 pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// Where a task stands, at a look: it works at the first, and then comes to what its name says.
+/// The state of a task at a poll: working at first, then the outcome that its id names.
 fn task(look: usize, request: &Value, out: &mut TcpStream) -> std::io::Result<()> {
     let id = &request["params"]["taskId"];
     let mut task = json!({
@@ -222,7 +222,7 @@ fn call(id: &Value, params: &Value, out: &mut TcpStream) -> std::io::Result<()> 
         }
         "close" => Ok(()),
         "hang" => {
-            // Until the caller hangs up.
+            // Until the client hangs up.
             out.set_read_timeout(Some(Duration::from_secs(20)))?;
             let _ = out.read(&mut [0]);
             Ok(())

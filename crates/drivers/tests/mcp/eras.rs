@@ -1,4 +1,4 @@
-//! Both ways of speaking, and how a server's own is found out.
+//! Tests of protocol eras: both are spoken, and a server's era is detected.
 
 use haft_model::Code;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::stage::Stage;
 #[test]
 fn discovery_is_tried_first_with_fallback_to_initialize() {
     let mut modern = Stage::reading("journal", &["modern"]);
-    // Whether the wish to hear of changes comes before the call or after it does not matter.
+    // The subscription may come before the call or after it.
     let heard: Vec<String> =
         modern.journal().into_iter().filter(|heard| heard != "subscriptions/listen").collect();
     assert_eq!(heard, ["server/discover", "tools/list", "tools/call"]);
@@ -30,7 +30,7 @@ fn requests_without_handshake_carry_their_own_metadata() {
     let mut stage = Stage::reading("meta", &["modern"]);
     let sent = stage.run(json!({})).output().structured.unwrap();
     assert_eq!(sent["io.modelcontextprotocol/protocolVersion"], json!("2026-07-28"));
-    // What the caller can do is not known, and nothing of our own stands in for it.
+    // The caller's capabilities are unknown, and the driver does not claim its own instead.
     assert_eq!(sent["io.modelcontextprotocol/clientCapabilities"], json!({}));
     assert_eq!(sent["io.modelcontextprotocol/clientInfo"]["name"], json!("haft"));
 }

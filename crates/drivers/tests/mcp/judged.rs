@@ -1,4 +1,4 @@
-//! Rules on the server behind a driver, and on the files that its calls name.
+//! Tests of policy rules on an MCP server, and on the files that its calls name.
 
 use std::os::unix::fs::symlink;
 
@@ -11,7 +11,7 @@ use crate::guards::guard;
 use crate::remote;
 use crate::stage::Stage;
 
-/// What becomes of a call under one rule.
+/// The outcome of a call under one rule.
 fn judged(stage: &mut Stage, input: Value, rule: Value) -> Result<(), Code> {
     let plan = stage.plan_of(input.clone());
     let told = stage.fresh().targets(&plan, TargetKinds::ALL);
@@ -61,7 +61,7 @@ fn rule_that_closes_a_path_starts_another_server() {
     let mut stage = Stage::writing("add", &[]);
     stage.run(json!({ "line": 1 })).output();
     assert_eq!(stage.effects(), 1);
-    // The process that is kept could still write it.
+    // The pooled process could still write it.
     let rule = json!({ "verdict": "deny", "path": "effects.txt" });
     let _ = judged(&mut stage, json!({ "line": 2 }), rule);
     assert_eq!(stage.effects(), 1);

@@ -1,4 +1,4 @@
-//! A server is started once, kept for the calls that may touch the same things, and never left behind.
+//! Tests of pooled servers: started once, shared by calls with the same sandbox, never left behind.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ fn read_only_tool_never_runs_in_writable_process() {
     assert_eq!(stage.effects(), 1);
 }
 
-/// Its process is kept between calls, so it is looked at after each of them.
+/// The pooled process outlives a call, so it is inspected after each call.
 #[test]
 fn server_writing_governing_file_is_killed_and_file_quarantined() {
     let mut stage = Stage::writing("add", &[]);
@@ -52,7 +52,7 @@ fn server_writing_governing_file_is_killed_and_file_quarantined() {
     assert_eq!(stage.effects(), 3);
 }
 
-/// A person accepts between two calls: the lock stays what they wrote.
+/// A person accepts between two calls: the lock file stays as they wrote it.
 #[test]
 fn kept_server_cannot_write_lock_after_acceptance() {
     let mut stage = Stage::writing("add", &[]);
@@ -64,7 +64,8 @@ fn kept_server_cannot_write_lock_after_acceptance() {
     assert_eq!(stage.folder.read("haft.lock"), "accepted");
 }
 
-/// An editor saves the settings between two calls: the next call gets a process that cannot write them.
+/// An editor saves the settings between two calls: the next call gets a process that cannot write
+/// them.
 #[test]
 fn kept_server_is_renewed_after_settings_were_replaced() {
     let mut stage = Stage::writing("add", &[]);
@@ -78,7 +79,7 @@ fn kept_server_is_renewed_after_settings_were_replaced() {
     assert_eq!(stage.folder.read("haft.toml"), "of a person");
 }
 
-/// git rewrites its configuration between two calls: what the server could write is put back.
+/// git rewrites its configuration between two calls: what the server could write is restored.
 #[test]
 fn call_after_replaced_git_config_is_refused_once() {
     let mut stage = Stage::writing("add", &[]);
@@ -102,7 +103,7 @@ fn a_server_that_ended_is_started_again() {
     assert_eq!(fate, (Code::DependencyUnavailable, EffectState::Unknown, 1));
     let before = Instant::now();
     while let Err(failure) = stage.run(json!({"line": 2})).result {
-        // It is left alone for a moment.
+        // The pool backs off for a moment.
         assert_eq!(failure.effect, EffectState::NotSubmitted);
         assert!(before.elapsed() < Duration::from_secs(5));
     }
@@ -141,7 +142,7 @@ fn cancellation_reaches_the_server_which_keeps_running() {
         };
         let ended = stage.run_around(json!({}), &cancel, &mut submitted);
         assert_eq!(ended.fate(), (Code::CanceledCaller, EffectState::Unknown, 1));
-        // The same process answers the next call, and has heard of it.
+        // The same process answers the next call, and has received the cancellation.
         let heard = stage.journal();
         let told = heard.iter().any(|heard| heard.starts_with("notifications/cancelled"));
         assert!(told, "{heard:?}");
@@ -162,7 +163,7 @@ fn released_server_leaves_no_process() {
     }
 }
 
-/// Whether any process works in a folder.
+/// Whether any process has its working directory in a folder.
 fn running(folder: &std::path::Path) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let folders =

@@ -1,4 +1,4 @@
-//! Logging in to a server elsewhere, with somebody who gives out logins.
+//! Tests of OAuth logins to a remote MCP server, with a local authorization server.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -48,7 +48,7 @@ async fn a_person_agrees_once_and_the_login_renews_itself() {
         form.contains("grant_type=refresh_token") && form.contains("refresh_token=r1"),
         "{form}"
     );
-    // It is good for an hour now, and nobody is asked.
+    // The token is valid for an hour now, so no request is sent.
     let again = McpLogin::renewed(&url, &renewed.kept, office.guard()).await.unwrap();
     assert_eq!((again.token.expose(), office.forms.lock().unwrap().len()), ("token-2", 2));
     assert_eq!(*office.shown.lock().unwrap(), [""; 0], "a login shows nobody a token");

@@ -1,4 +1,4 @@
-//! Answers that never come, and what is known of the effect.
+//! Tests of lost MCP responses, and of the effect state that is known then.
 
 use std::time::{Duration, Instant};
 
@@ -37,8 +37,8 @@ fn a_server_that_hangs_is_not_waited_for() {
         assert_eq!(fate, (Code::TimeoutUnknownCommit, EffectState::Unknown, 1));
         assert!(before.elapsed() < Duration::from_secs(2));
         stage.patience = Duration::from_secs(20);
-        // It is told beside the call, so that nobody waits for a server that hangs; and each look at
-        // the journal is a call of its own.
+        // The cancellation is sent beside the call, so that no caller waits for a server that
+        // hangs; and each look at the journal is a call of its own.
         let told = |heard: &String| heard.starts_with("notifications/cancelled");
         assert!((0..200).any(|_| stage.journal().iter().any(told)), "{:?}", stage.journal());
     }
@@ -54,7 +54,7 @@ fn a_submission_that_is_not_recorded_sends_nothing() {
     assert_eq!(failure.stop.message, "the disk is full");
     assert_eq!((failure.effect, submissions), (EffectState::NotSubmitted, 1));
     assert_eq!(stage.effects(), 0);
-    // The server was never told of it.
+    // The server never received it.
     let calls = stage.journal().into_iter().filter(|heard| heard == "tools/call").count();
     assert_eq!(calls, 1);
 }

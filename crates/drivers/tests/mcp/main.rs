@@ -1,4 +1,4 @@
-//! Drivers of kind mcp against a server of the test's own, confined as any other.
+//! Tests of the mcp driver, with a confined local server.
 
 #![expect(
     clippy::indexing_slicing,

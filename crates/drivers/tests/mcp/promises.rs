@@ -1,4 +1,4 @@
-//! A driver of kind mcp keeps the promises of every driver.
+//! Driver conformance of the mcp driver.
 
 use haft_driver::Cancel;
 use haft_driver::conformance::{ConformanceCase, check, check_clearance};
@@ -51,7 +51,7 @@ fn hanging_write_meets_driver_conformance() {
     hold("a write that hangs", Stage::writing("add", &[]), json!({"line": 1, "then": "hang"}));
 }
 
-/// Lets the clearance of a write expire at each of its checks in turn.
+/// Expires the clearance of a write at each of its checks in turn.
 fn expire(name: &str, stage: &mut Stage, effects: &(dyn Fn() -> usize + Sync)) {
     let plan = stage.plan_of(json!({"line": 1}));
     let (permit, driver) = (permit(&plan), stage.driver());
@@ -86,7 +86,7 @@ fn expired_clearance_sends_nothing_over_http() {
     }
 }
 
-/// A call whose server asks once, with what its second submission is answered.
+/// A call whose server asks once, and the answer to its second submission.
 fn asked(tool: &str, era: &str, second: Result<(), Stop>) -> (Stage, crate::stage::Ended) {
     let mut stage = Stage::writing(tool, &[era]);
     stage.fills_in = true;

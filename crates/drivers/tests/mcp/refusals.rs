@@ -1,4 +1,4 @@
-//! What cannot be run is refused by name, before anything is started.
+//! Tests of unsupported manifests: each is refused by name, before a process starts.
 
 use haft_model::Code;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A server elsewhere: how it is reached, what its answers mean, and what it is never sent.
+//! Tests of remote MCP servers: how they are reached, what their answers mean, what they never get.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Secrets reach a server by its environment or by a header, and each login has a server of its own.
+//! Tests of MCP secrets: environment or header, and a separate server for each login.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::elsewhere::Elsewhere;
 use crate::stage::Stage;
 
-/// A vault that knows one value for each actor, until it is told another.
+/// A test vault with one value per actor, until the test changes it.
 #[derive(Default)]
 struct Purse {
     opened: AtomicUsize,
@@ -56,7 +56,7 @@ fn secret_enters_environment_of_a_process_never_shared() {
     // Another value is another login.
     *purse.suffix.lock().unwrap() = " renewed".into();
     assert_eq!(login(&mut stage), "key API_KEY of agent:other renewed!");
-    // It was opened, and so recorded and kept out of sight, in every call.
+    // It was opened, and so recorded and redacted, in every call.
     assert_eq!(purse.opened.load(Ordering::SeqCst), 5);
 }
 

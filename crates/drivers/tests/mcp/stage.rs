@@ -1,4 +1,4 @@
-//! A driver over one manifest, a workspace, and calls to the test's own server.
+//! Test stage: an mcp driver over one manifest, a workspace, and calls to the test server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,10 +16,10 @@ use tokio::runtime::Runtime;
 
 use crate::plans::{self, permit};
 
-/// The server, and the launcher that puts it inside.
+/// The test server, which is also the launcher that confines it.
 pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_haft-test-mcp");
 
-/// A workspace, what the manifest says, and a driver that is kept between calls.
+/// A workspace, a manifest, and a driver that stays between calls.
 pub(crate) struct Stage {
     pub(crate) folder: Folder,
     pub(crate) manifest: Value,
@@ -28,18 +28,18 @@ pub(crate) struct Stage {
     pub(crate) patience: Duration,
     pub(crate) network: Vec<String>,
     pub(crate) vault: Option<Arc<dyn Vault>>,
-    /// What holds the calls while they run.
+    /// The guard of the calls.
     pub(crate) guard: TargetGuard,
     pub(crate) actor: &'static str,
-    /// Whether whoever calls does not mind how long it takes.
+    /// Whether the caller accepts long-running calls (`Abilities::patient`).
     pub(crate) patient: bool,
-    /// Whether the caller fills in every form.
+    /// Whether the caller answers every elicitation.
     pub(crate) fills_in: bool,
     driver: Option<Arc<Mcp>>,
     pub(crate) runtime: Runtime,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) result: Result<Output, Failure>,
@@ -48,12 +48,12 @@ pub(crate) struct Ended {
 }
 
 impl Stage {
-    /// A tool that only looks, of a server that speaks as it is told.
+    /// A read-only tool of a server with these arguments.
     pub(crate) fn reading(tool: &str, args: &[&str]) -> Stage {
         Stage::new(Tri::Yes, tool, args)
     }
 
-    /// A tool that may change the workspace.
+    /// A tool that may write the workspace.
     pub(crate) fn writing(tool: &str, args: &[&str]) -> Stage {
         Stage::new(Tri::No, tool, args)
     }
@@ -88,13 +88,13 @@ impl Stage {
         }
     }
 
-    /// Adds a field to the manifest.
+    /// Sets a field of the manifest.
     pub(crate) fn with(mut self, field: &str, value: Value) -> Stage {
         self.manifest[field] = value;
         self
     }
 
-    /// Adds a field to what the entry says of the server's tool.
+    /// Sets a field of `metadata.mcp` of the entry.
     pub(crate) fn entry(mut self, field: &str, value: Value) -> Stage {
         self.manifest["implements"][0]["metadata"]["mcp"][field] = value;
         self
@@ -112,20 +112,20 @@ impl Stage {
         }
     }
 
-    /// A driver of its own.
+    /// A new driver.
     pub(crate) fn fresh(&self) -> Mcp {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("test.tool", 1), 0), (ToolKey::new("test.journal", 1), 1)];
         Mcp::new(move || DeclaredEntries { manifest, serves }, self.place())
     }
 
-    /// The driver that is kept.
+    /// The driver that stays between calls.
     pub(crate) fn driver(&mut self) -> Arc<Mcp> {
         let made = self.driver.take().unwrap_or_else(|| Arc::new(self.fresh()));
         self.driver.insert(made).clone()
     }
 
-    /// Ends whatever is kept.
+    /// Drops the driver and its processes.
     pub(crate) fn let_go(&mut self) {
         self.driver = None;
     }
@@ -151,7 +151,7 @@ impl Stage {
         self.run_around(input, &Cancel::new(), &mut || Ok(()))
     }
 
-    /// Runs a call and does something at the moment it submits.
+    /// Runs a call and a function at the moment of submission.
     pub(crate) fn run_around(
         &mut self,
         input: Value,
@@ -162,7 +162,7 @@ impl Stage {
         self.runtime.block_on(self.call(&driver, self.plan_of(input), cancel, on_submit))
     }
 
-    /// What the server heard so far, this question included.
+    /// The methods that the server has received so far, including this request.
     pub(crate) fn journal(&mut self) -> Vec<String> {
         let (driver, plan) = (self.driver(), self.plan("test.journal", json!({})));
         let (cancel, mut submitted) = (Cancel::new(), || Ok(()));
@@ -218,7 +218,7 @@ impl Stage {
         Ended { result, submissions, progress }
     }
 
-    /// What the server's tool wrote.
+    /// How many lines the server's tool wrote.
     pub(crate) fn effects(&self) -> usize {
         let written = std::fs::read_to_string(self.folder.path().join("effects.txt"));
         written.map_or(0, |text| text.lines().count())
@@ -227,7 +227,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // What is kept is let go while there is somebody to see it out.
+        // Drops the pool inside the runtime that ends its processes.
         let _inside = self.runtime.enter();
         self.driver = None;
     }
@@ -242,7 +242,7 @@ impl Ended {
         self.result.unwrap_err()
     }
 
-    /// The code, the effect and the number of submissions of a call that failed.
+    /// The code, the effect state and the number of submissions of a failed call.
     pub(crate) fn fate(self) -> (Code, EffectState, usize) {
         let submissions = self.submissions;
         let failure = self.failure();

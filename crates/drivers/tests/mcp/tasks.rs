@@ -1,4 +1,4 @@
-//! Servers that answer a call with a task.
+//! Tests of MCP tasks: servers that answer a call with a task.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What a server says of its tools is heard and never believed.
+//! Tests of untrusted tool descriptions: a server's claims are recorded and never believed.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +37,7 @@ fn changed_upstream_tool_is_refused_until_reaccepted() {
     let mut stage = Stage::reading("echo", &[]);
     stage.run(json!({"text": "a"})).output();
     stage.manifest["implements"][0]["metadata"]["mcp"]["tool_name"] = json!("change");
-    // A driver of its own is another witness, so the one that saw the first list is kept.
+    // A new driver is another witness, so the one that saw the first list stays.
     let known: Arc<Mutex<Vec<Sight>>> = Arc::default();
     let witness: Witness = {
         let known = known.clone();
@@ -79,7 +79,7 @@ fn list_changed_notification_triggers_one_relist() {
     stage.manifest["implements"][1]["metadata"]["mcp"]["tool_name"] = json!("journal");
     stage.run(json!({"text": "Another."})).output();
     let lists = |heard: Vec<String>| heard.iter().filter(|heard| *heard == "tools/list").count();
-    // What a server tells by itself is heard when it is heard, and then it is looked at once.
+    // A notification arrives at any time, and then the tools are listed once.
     let looked = (0..200).map(|_| lists(stage.journal())).find(|times| *times > 1);
     assert_eq!(looked, Some(2));
     assert_eq!(lists(stage.journal()), 2);

@@ -1,4 +1,4 @@
-//! What functions are called with, and what becomes of what they return.
+//! Tests of sdk calls: the arguments of functions, and what becomes of their return values.
 
 use haft_driver::Driver as _;
 use haft_model::EffectState;
@@ -119,7 +119,7 @@ async fn a_write_is_submitted_once_and_then_committed() {
             "source": "sdk", "package": "odd", "package_version": "1.2.0", "function_ref": "note",
         });
         let native = match language {
-            // A file beside no package.json has no version.
+            // A file without a package.json has no version.
             Language::Node => merged(native, json!({"package_version": null})),
             Language::Python => native,
         };
@@ -146,7 +146,7 @@ fn missing_template_input_is_refused_preflight() {
     assert_eq!(stop.message, "`args_template` cannot be filled in: `input.gone` has no value");
 }
 
-/// Waits for calls side by side.
+/// Runs calls concurrently.
 pub(crate) async fn together<T, F: Future<Output = T>>(calls: impl Iterator<Item = F>) -> Vec<T> {
     let mut calls: Vec<_> = calls.map(Box::pin).collect();
     let mut ended: Vec<Option<T>> = calls.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! Calls that are called off or late, and functions that do not care.
+//! Tests of cancellation and timeout of sdk calls, also of functions that ignore them.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::calls::together;
 use crate::stage::{BOTH, Ended, Language, Stage};
 
-/// Calls a function off once it is under way.
+/// Cancels a function once it is running.
 async fn called_off(stage: &Stage, input: Value) -> Ended {
     let cancel = Cancel::new();
     let log = stage.folder.path().join("notes/log");
@@ -44,7 +44,7 @@ async fn cancelled_write_ends_soon_whether_cooperative_or_not() {
     }
 }
 
-/// What becomes of a function that takes longer than it may, in a worker that stands already.
+/// The outcome of a function that exceeds its timeout, in a worker that is running already.
 async fn late(mut stage: Stage) -> (Code, EffectState, usize) {
     let ready = json!({"tool": "odd.who", "version": "^1", "metadata": {
         "sdk": {"function_ref": "who", "args_template": {}},
@@ -101,7 +101,7 @@ async fn cancelled_generator_is_closed_and_worker_survives() {
 
 #[tokio::test]
 async fn queued_read_timeout_leaves_running_read_alone() {
-    // Functions of Python that do not await are called one after the other.
+    // Python functions that do not await run one after the other.
     let mut stage = Stage::reading(Language::Python, "hang");
     stage.manifest["implements"][0]["metadata"]["sdk"] =
         json!({"function_ref": "time.sleep", "args_template": {"_0": "${input.s}"}});

@@ -1,4 +1,4 @@
-//! Functions that fail, and workers that do.
+//! Tests of failing functions and failing workers.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn exception_is_reported_by_class_in_one_line() {
 async fn failed_write_is_unknown_unless_driver_declares_not_committed() {
     for language in BOTH {
         let stage = Stage::writing(language, "fail");
-        // A class counts for those below it as well.
+        // A class covers its subclasses as well.
         let stage = stage.entry("haft", "not_committed", json!(["TypeError"]));
         let known = stage.run(json!({"how": "refused"})).await.fate();
         assert_eq!(known, (Code::ExecutionFailed, EffectState::NotCommitted, 1));

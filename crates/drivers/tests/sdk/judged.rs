@@ -1,4 +1,4 @@
-//! Rules on the interpreter behind a driver, and on the files that its calls name.
+//! Tests of policy rules on an interpreter, and on the files that its calls name.
 
 use haft_driver::{Driver as _, PathTarget, TargetKinds};
 use haft_model::Code;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::guards::guard;
 use crate::stage::{BOTH, Language, Stage};
 
-/// What becomes of a call under one rule.
+/// The outcome of a call under one rule.
 async fn judged(stage: &mut Stage, input: Value, rule: Value) -> Result<(), Code> {
     let (driver, plan) = (stage.driver(), stage.plan(input.clone()));
     let told = driver.targets(&plan, TargetKinds::ALL);

@@ -1,4 +1,4 @@
-//! Drivers of kind sdk, with packages of the test's own, for both runtimes.
+//! Tests of the sdk driver, with local packages for both runtimes.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Which package is loaded, by what, and what is said where that cannot be.
+//! Tests of package loading: which package, by which interpreter, and the refusals.
 
 use std::fs;
 
@@ -182,7 +182,7 @@ async fn an_entrypoint_outside_of_the_workspace_is_not_there() {
     for (language, file) in [(Language::Node, "odd.mjs"), (Language::Python, "odd.py")] {
         let outside = Folder::new().file(file, "export const who = () => 1;");
         let path = outside.path().join(file);
-        // Folders of tests lie side by side.
+        // Test folders lie side by side.
         let beside = path.strip_prefix(outside.path().parent().unwrap()).unwrap();
         let climbing = format!("../{}", beside.display());
         for entrypoint in [path.display().to_string(), climbing] {

@@ -1,4 +1,4 @@
-//! A driver of kind sdk keeps the promises of every driver, whichever runtime it has.
+//! Driver conformance of the sdk driver, with both runtimes.
 
 use haft_driver::conformance::{ConformanceCase, check, check_clearance};
 use serde_json::{Value, json};

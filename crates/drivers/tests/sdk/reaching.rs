@@ -1,4 +1,4 @@
-//! Whom functions reach.
+//! Tests of the egress allowlist of functions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::plans::permit;
 use crate::stage::{Language, Stage};
 
-/// What a function gets from an address, where these hosts are listed by both sides.
+/// The response that a function gets from a URL, where both sides list these hosts.
 async fn fetched(language: Language, backend: &Backend, listed: &str) -> String {
     let stage = Stage::reading(language, "get");
     let (file, code) = match language {

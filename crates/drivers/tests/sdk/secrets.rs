@@ -1,4 +1,4 @@
-//! Clients that are made with secrets, and workers that know them.
+//! Tests of sdk secrets: clients that are created with them, and workers that hold them.
 
 use haft_model::{Code, EffectState};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! A workspace with the odd package in it, a driver over it, and calls to its functions.
+//! Test stage: a workspace with the `odd` package, an sdk driver over it, and calls to its
+//! functions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +26,7 @@ pub(crate) enum Language {
 
 pub(crate) const BOTH: [Language; 2] = [Language::Node, Language::Python];
 
-/// A workspace, and what a manifest and a contract say.
+/// A workspace, a manifest, and the effects of the contract.
 pub(crate) struct Stage {
     pub(crate) folder: Folder,
     pub(crate) manifest: Value,
@@ -33,12 +34,12 @@ pub(crate) struct Stage {
     pub(crate) mutates: Vec<String>,
     pub(crate) actor: &'static str,
     pub(crate) patience: Duration,
-    /// What holds the calls while they run.
+    /// The guard of the calls.
     pub(crate) guard: TargetGuard,
     pub(crate) secrets: BTreeMap<&'static str, &'static str>,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) result: Result<Output, Failure>,
@@ -47,7 +48,7 @@ pub(crate) struct Ended {
 }
 
 impl Stage {
-    /// A function of the odd package that only looks.
+    /// A read-only function of the `odd` package.
     pub(crate) fn reading(language: Language, function: &str) -> Stage {
         let (file, style, text) = match language {
             Language::Node => ("lib/odd.mjs", "esm", include_str!("packages/odd.mjs")),
@@ -74,19 +75,19 @@ impl Stage {
         }
     }
 
-    /// A function of it that may change something.
+    /// A function of the `odd` package that may write `notes`.
     pub(crate) fn writing(language: Language, function: &str) -> Stage {
         let mutates = vec!["workspace:notes/**".to_owned()];
         Stage { read_only: Tri::No, mutates, ..Stage::reading(language, function) }
     }
 
-    /// Adds a field to the manifest.
+    /// Sets a field of the manifest.
     pub(crate) fn with(mut self, field: &str, value: Value) -> Stage {
         self.manifest[field] = value;
         self
     }
 
-    /// Adds a field to the entry's part of a kind.
+    /// Sets a field of `metadata.<kind>` of the entry.
     pub(crate) fn entry(mut self, kind: &str, field: &str, value: Value) -> Stage {
         self.manifest["implements"][0]["metadata"][kind][field] = value;
         self
@@ -128,7 +129,7 @@ impl Stage {
         plan
     }
 
-    /// Runs one call of a driver that is not used again.
+    /// Runs one call on a new driver.
     pub(crate) async fn run(&self, input: Value) -> Ended {
         self.call(&self.driver(), input).await
     }
@@ -143,7 +144,7 @@ impl Stage {
         self.carried_out(driver, plan, &Cancel::new(), &mut |_| {}).await
     }
 
-    /// Runs a call and shows what it says while it runs.
+    /// Runs a call and passes on its messages while it runs.
     pub(crate) async fn call_until(
         &self,
         driver: &Sdk,
@@ -194,7 +195,7 @@ impl Stage {
         Ended { result, submissions, parts }
     }
 
-    /// What the function wrote.
+    /// The text that the function wrote.
     pub(crate) fn notes(&self) -> String {
         fs::read_to_string(self.folder.path().join("notes/log")).unwrap()
     }
@@ -208,18 +209,18 @@ fn data(content: Content) -> Value {
 }
 
 impl Ended {
-    /// What the function returned.
+    /// The value that the function returned.
     pub(crate) fn value(self) -> Value {
         self.result.unwrap().structured.unwrap_or_default()
     }
 
-    /// Why it failed, in words.
+    /// The code and message of a failed call.
     pub(crate) fn words(self) -> String {
         let stop = self.result.unwrap_err().stop;
         format!("{}: {}", stop.code, stop.message)
     }
 
-    /// The code, the effect and the number of submissions of a call that failed.
+    /// The code, the effect state and the number of submissions of a failed call.
     pub(crate) fn fate(self) -> (Code, EffectState, usize) {
         let submissions = self.submissions;
         let failure = self.result.unwrap_err();
@@ -227,7 +228,7 @@ impl Ended {
     }
 }
 
-/// Secrets by name; one that begins with `own:` is somebody's own.
+/// A test vault; a secret whose name begins with `own:` belongs to one actor.
 struct TestVault(BTreeMap<&'static str, &'static str>);
 
 impl Vault for TestVault {

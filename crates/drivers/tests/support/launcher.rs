@@ -1,4 +1,4 @@
-//! The launcher of this crate's own tests, which have no `main` to begin with it.
+//! Test launcher: this crate's tests have no `main` that could call the launcher first.
 
 use std::process::ExitCode;
 

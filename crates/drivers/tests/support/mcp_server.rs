@@ -1,5 +1,5 @@
-//! A server for tests of drivers of kind mcp: it speaks either way, and lies, hangs, floods and
-//! leaves as it is told. It is also the launcher that puts itself inside.
+//! Test MCP server: speaks either protocol era, and lies, hangs, floods and exits as it is told. It
+//! is also the launcher that confines itself.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,16 +28,16 @@ fn main() {
     }
 }
 
-/// How a server speaks.
+/// The state of a server.
 struct Server {
     legacy: bool,
     modern: bool,
-    /// Ends when it is spoken to in a way that it does not know.
+    /// Whether it exits on a request of a protocol that it does not know.
     touchy: bool,
     described: String,
-    /// What it heard, by method.
+    /// The received requests, by method.
     heard: Vec<String>,
-    /// Who waits for the answer to which of our questions.
+    /// The call that waits for the answer to each of our requests.
     waiting: BTreeMap<String, Value>,
     out: Arc<Mutex<std::io::Stdout>>,
 }

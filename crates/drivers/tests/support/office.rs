@@ -1,4 +1,4 @@
-//! A server of MCP that wants a login, and gives them out as well.
+//! Test MCP server that requires a login, with its own authorization server.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// A server that wants a login, and gives them out as well.
+/// An MCP server that requires a login, with its own authorization server.
 pub(crate) struct Office {
     pub(crate) port: u16,
-    /// The forms that were handed in for tokens.
+    /// The received forms of the token endpoint.
     pub(crate) forms: Arc<Mutex<Vec<String>>>,
-    /// What was said at the door of the server: each `Authorization`.
+    /// Each `Authorization` header at the MCP endpoint.
     pub(crate) shown: Arc<Mutex<Vec<String>>>,
-    /// What was said where tokens are given out: each `Authorization`.
+    /// Each `Authorization` header at the token endpoint.
     pub(crate) proved: Arc<Mutex<Vec<String>>>,
 }
 
-/// What it hears.
+/// The requests that it has received.
 #[derive(Clone, Default)]
 struct Heard {
     forms: Arc<Mutex<Vec<String>>>,
@@ -25,12 +25,12 @@ struct Heard {
     proved: Arc<Mutex<Vec<String>>>,
 }
 
-/// How it treats those who come.
+/// How it treats its clients.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Habits {
-    /// What whoever registers has to prove themselves with.
+    /// The client secret that a registration returns.
     pub(crate) secret: Option<&'static str>,
-    /// What a token has to reach, and none does.
+    /// A scope that the server requires and that no token has.
     pub(crate) wants: Option<&'static str>,
 }
 
@@ -112,7 +112,7 @@ fn serve(mut stream: TcpStream, port: u16, habits: Habits, heard: &Heard) {
             heard.proved.lock().unwrap().extend(proof);
             let mut forms = heard.forms.lock().unwrap();
             forms.push(body);
-            // The first is over at once, so that it has to be renewed.
+            // The first token expires at once, so that it must be renewed.
             let seconds = if forms.len() == 1 { 1 } else { 3600 };
             (
                 200,
@@ -147,14 +147,14 @@ fn serve(mut stream: TcpStream, port: u16, habits: Habits, heard: &Heard) {
     );
 }
 
-/// A value in the query of an address.
+/// A value in the query of a URL.
 pub(crate) fn query(address: &str, name: &str) -> String {
     let pairs = address.split_once('?').unwrap().1.split('&');
     let found = pairs.filter_map(|pair| pair.split_once('=')).find(|(known, _)| *known == name);
     found.map(|(_, value)| value.to_owned()).unwrap_or_default()
 }
 
-/// A text as it stands in a query.
+/// A text as encoded in a query.
 pub(crate) fn encoded(text: &str) -> String {
     text.replace(':', "%3A").replace('/', "%2F")
 }

@@ -1,4 +1,4 @@
-//! Plans and permits for calls of drivers.
+//! Plans and permits for driver calls.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use haft_model::{
 use haft_policy::Permit;
 use serde_json::{Value, json};
 
-/// A plan for a call of which nothing but the tool, the driver and the input is said.
+/// A plan for a call with a tool, a driver and an input, and defaults for the rest.
 pub(crate) fn plan(tool: &str, driver: &str, input: Value) -> Plan {
     let digest = Digest::of(&(tool, &input));
     Plan {

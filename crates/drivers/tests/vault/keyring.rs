@@ -1,4 +1,4 @@
-//! Values in the keyring of the session, a real one.
+//! Tests of the keyring store, with a real session keyring.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use haft_testkit::{Act, Backend, Folder, Keyring, Keys, Then};
 use crate::stage::{actor, keeper, listed, opened};
 use crate::tokens::token;
 
-/// Where the bus is of the session that this process is in.
+/// The bus address of the test's session.
 static BUS: OnceLock<String> = OnceLock::new();
 
 const ANA: [&str; 4] = ["service", "shop", "username", "ana"];
@@ -24,7 +24,7 @@ fn session(keyring: &Keyring) {
     BUS.set(keyring.address().to_owned()).unwrap();
 }
 
-/// A vault in that session, whose one secret lies in the keyring.
+/// A vault in that session, whose one secret is in the keyring.
 fn vault(folder: &Folder, entry: ListedSecret) -> Keeper {
     let variable = |name: &str| match name {
         "DBUS_SESSION_BUS_ADDRESS" => BUS.get().cloned(),

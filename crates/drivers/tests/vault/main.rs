@@ -1,4 +1,4 @@
-//! The vault of a workspace: who may open what, whose value it is, and what cannot be opened.
+//! Tests of the vault: who may open which secret, whose value it is, and what cannot be opened.
 
 #![expect(
     clippy::unwrap_used,

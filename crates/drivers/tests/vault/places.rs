@@ -1,4 +1,4 @@
-//! Where values lie, and why one cannot be used from there.
+//! Tests of secret locations, and of the reasons why one cannot be used.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

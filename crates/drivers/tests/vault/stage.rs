@@ -1,4 +1,4 @@
-//! A vault of a test's own, and how somebody asks it.
+//! Test stage: a vault, and requests to it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use serde_json::json;
 
 use crate::plans;
 
-/// The tool that everybody calls.
+/// The tool of every call.
 pub(crate) const TOOL: &str = "pay.charge";
 
-/// A secret that this tool may have.
+/// A secret that is bound to this tool.
 pub(crate) fn listed(slug: &str) -> ListedSecret {
     let bind = vec![Grantee::Tool(TOOL.to_owned())];
     ListedSecret { slug: slug.to_owned(), bind, ..ListedSecret::default() }
 }
 
-/// A strongbox whose key lies beside it.
+/// An encrypted store whose key lies beside it.
 pub(crate) fn strongbox(folder: &Folder) -> Strongbox {
     Strongbox::new(file(folder), key(folder))
 }
@@ -34,7 +34,7 @@ pub(crate) fn key(folder: &Folder) -> KeyPlace {
     KeyPlace { given: None, file: Some(folder.path().join("config/secrets.key")) }
 }
 
-/// Keeps a value.
+/// Stores a value.
 pub(crate) fn keep(folder: &Folder, slug: &str, holder: Option<&str>, value: &str) {
     let strongbox = strongbox(folder);
     let change = strongbox.change().unwrap();
@@ -52,8 +52,8 @@ pub(crate) fn keeper(folder: &Folder, inventory: Vec<ListedSecret>) -> Keeper {
     }
 }
 
-/// What somebody gets for the tool, whose contract lists what it is given: the value, or the code and
-/// the words.
+/// What an actor gets for the tool, whose contract lists these secrets: the value, or the code and
+/// the message.
 pub(crate) async fn opened(
     keeper: &Keeper,
     actor: &Actor,
@@ -74,7 +74,7 @@ pub(crate) async fn opened(
     }
 }
 
-/// Somebody with roles.
+/// An actor by its id.
 pub(crate) fn actor(id: &str) -> Actor {
     Actor::from(haft_model::ActorId::from(id))
 }

@@ -1,4 +1,4 @@
-//! The file of values: closed for everybody without its key, whole after every change.
+//! Tests of the encrypted store: unreadable without its key, and consistent after every change.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

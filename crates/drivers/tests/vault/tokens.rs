@@ -1,4 +1,4 @@
-//! Tokens of logins: what is handed over, and how they are renewed.
+//! Tests of login tokens: what the driver gets, and how they are renewed.
 
 use haft_drivers::{Keeper, ListedSecret, Token};
 use haft_model::{Secret, SecretKind, Span, Timestamp};
@@ -7,7 +7,7 @@ use haft_testkit::{Act, Backend, Folder, Keys, Then};
 
 use crate::stage::{actor, keep, keeper, listed, opened, strongbox};
 
-/// A token that is good for so many seconds from now.
+/// A token that is valid for a number of seconds from now.
 pub(crate) fn token(access: &str, seconds: i64, server: &Backend) -> Token {
     Token {
         access: Secret::new(access.to_owned()),

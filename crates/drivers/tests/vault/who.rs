@@ -1,4 +1,4 @@
-//! Who may open what.
+//! Tests of secret authorization: which actor may open which secret.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::stage::{TOOL, actor, keep, keeper, listed, opened};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/secrets/who.txt");
 
-/// Everybody who may ask.
+/// Every kind of caller.
 fn callers() -> [Actor; 5] {
     let with = |id: &str, roles: &[Role]| Actor::new(id, "shop", roles.iter().copied());
     [
@@ -23,7 +23,7 @@ fn callers() -> [Actor; 5] {
     ]
 }
 
-/// Everything that an entry may say, with what the contract lists.
+/// Every binding that an entry may have, with the secrets that the contract lists.
 fn rows() -> Vec<(&'static str, Vec<Grantee>, &'static [&'static str])> {
     let to = |name: &str| name.to_owned();
     let tool = || vec![Grantee::Tool(to(TOOL))];

@@ -1,4 +1,4 @@
-//! The launcher of this crate's own tests, which have no `main` to begin with it.
+//! Sandbox launcher of this crate's own tests, which have no `main` to begin with it.
 
 use std::process::ExitCode;
 

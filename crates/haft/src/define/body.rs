@@ -1,4 +1,4 @@
-//! The body of a tool in Rust: what it is given, and how it says that it failed.
+//! Tool bodies in Rust: their arguments and their failures.
 
 use std::fmt;
 use std::future::Future;
@@ -11,19 +11,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What a body is given.
+/// The arguments of a body.
 #[derive(Debug)]
 pub struct Args<In, Ctx = Value> {
     /// The input, checked against the contract.
     pub input: In,
-    /// What the host added.
+    /// The context that the host added.
     pub context: Ctx,
-    /// Fires when the call is to be called off or its time is over; a body that does not end soon
-    /// after is dropped where it waits.
+    /// Cancellation: fires when the call is cancelled or its timeout expires; a body that does not
+    /// end soon after is dropped where it waits.
     pub cancel: Cancel,
-    /// The way back to the caller: progress, parts of the answer, and the point of no return.
+    /// The channel to the caller: progress, parts of the answer, and the point of no return.
     pub link: Link,
-    /// When it has to be over, unless people are asked meanwhile.
+    /// The deadline, extended while people are asked.
     pub deadline: Instant,
 }
 
@@ -42,13 +42,13 @@ impl ToolFailure {
         ToolFailure::from(Stop::new(Code::ExecutionFailed, cause.to_string()))
     }
 
-    /// Says what is known of the effect. Where nobody says, a tool that may change something may
-    /// have changed it.
+    /// States what is known of the effect. Unstated, a tool that may change something counts as
+    /// having perhaps changed it.
     pub fn effect(self, effect: EffectState) -> ToolFailure {
         ToolFailure { effect: Some(effect), ..self }
     }
 
-    /// The failure of an attempt at a tool.
+    /// Converts into the failure of an attempt.
     pub(super) fn of_attempt(self, may_mutate: bool) -> Failure {
         let effect = match (may_mutate, self.effect) {
             (false, _) => EffectState::None,
@@ -84,14 +84,14 @@ macro_rules! causes {
 
 causes! { String &str std::io::Error serde_json::Error Box<dyn std::error::Error + Send + Sync> }
 
-/// What a body is given, before it is read.
+/// The arguments of a body before they are deserialized.
 pub(super) type RawArgs = Args<Value, Value>;
 
 /// A body that takes and gives JSON.
 pub(super) struct JsonFunction {
     run: Box<dyn Fn(RawArgs) -> BoxFuture<'static, Result<Value, ToolFailure>> + Send + Sync>,
     check: fn(&Value) -> Result<(), Stop>,
-    /// Whether it says itself when its effect begins.
+    /// Whether it reports itself when its effect begins.
     pub(super) reports_submission: bool,
 }
 
@@ -131,7 +131,7 @@ impl JsonFunction {
         (self.run)(args)
     }
 
-    /// Whether it can take an input.
+    /// Whether it can deserialize an input.
     pub(super) fn check(&self, input: &Value) -> Result<(), Stop> {
         (self.check)(input)
     }
@@ -148,7 +148,7 @@ fn context_of<Ctx: DeserializeOwned>(context: Value) -> Result<Ctx, Stop> {
     })
 }
 
-/// The body did its work and nobody can say what came of it.
+/// The body did its work, but its output cannot be serialized, so the outcome is lost.
 fn unwritable(cause: serde_json::Error) -> ToolFailure {
     let stop = Stop::new(Code::OutputInvalid, format!("the output is no JSON: {cause}"));
     ToolFailure::from(stop).effect(EffectState::Committed)

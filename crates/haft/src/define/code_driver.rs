@@ -1,4 +1,4 @@
-//! A driver whose bodies are functions of this program.
+//! Code driver: its bodies are functions of this program.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::body::{Args, JsonFunction, ToolFailure};
 
-/// How long a body may take to end once it was told to.
+/// Grace period of a body after its cancellation.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Bodies by the id of the tool they are for.
@@ -65,15 +65,15 @@ impl Driver for CodeDriver {
 
 /// How a body ended.
 enum BodyOutcome {
-    /// By itself.
+    /// The body returned.
     Done(Result<Value, ToolFailure>),
-    /// By a panic, with what it said.
+    /// The body panicked, with this message.
     Panicked(String),
-    /// Not in time, so that it was dropped.
+    /// The body outlasted the grace period and was dropped.
     Dropped(StopReason),
 }
 
-/// Why a body had to end.
+/// Why a body had to stop.
 #[derive(Clone, Copy)]
 enum StopReason {
     CalledOff,
@@ -86,7 +86,7 @@ async fn ended(
     time: &Allowance,
     told: &Cancel,
 ) -> BodyOutcome {
-    // A body may panic between any two waits, and takes nobody along.
+    // A body may panic at any poll; the panic is caught and fails this call alone.
     let mut guarded =
         poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
             Ok(Poll::Ready(done)) => Poll::Ready(BodyOutcome::Done(done)),

@@ -1,4 +1,4 @@
-//! A contract as a value, before it is held to any rule.
+//! Tool definition: a contract as a plain value, before any rule checks it.
 
 use haft_contract::{Example, ManifestKind, ParsedManifest};
 use haft_model::{Approval, CostClass, DriverKind, EffectClass, Requires, RetryPolicy};
@@ -10,11 +10,11 @@ use super::{DefineError, read_written};
 /// Everything a contract may say. What is left out stays unsaid, and counts as in a file.
 #[derive(Clone, Debug, Default)]
 pub struct ToolDefinition {
-    /// Its id.
+    /// The tool's id.
     pub id: String,
     /// Its name for people; the title, or else the id.
     pub name: Option<String>,
-    /// For the model.
+    /// The description that the model reads.
     pub description: String,
     /// Its version; 1.0.0 when absent.
     pub version: Option<String>,
@@ -24,23 +24,23 @@ pub struct ToolDefinition {
     pub outputs: Value,
     /// A JSON Schema for what the host adds.
     pub context_schema: Option<Value>,
-    /// What it may change.
+    /// The resources that it may mutate; `None` leaves it unstated.
     pub mutates: Option<Vec<String>>,
-    /// What it needs.
+    /// Capabilities that it needs.
     pub requires: Option<Requires>,
-    /// What it asks of people.
+    /// The approval class.
     pub approval: Option<Approval>,
-    /// How bad it can get, from 0 to 3.
+    /// The risk level, from 0 to 3.
     pub risk_level: Option<u8>,
-    /// What it costs.
+    /// The cost class of a call.
     pub cost_class: Option<CostClass>,
-    /// The longest it may take.
+    /// Timeout of a call in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// How often it may be attempted.
+    /// The retry policy.
     pub retry: Option<RetryPolicy>,
-    /// Whether running it twice does no more than once.
+    /// Whether a second execution has no further effect.
     pub idempotent: Option<bool>,
-    /// The driver to prefer.
+    /// The driver that routing prefers.
     pub default_implementation: Option<String>,
     /// The action it implements.
     pub implements: Option<String>,
@@ -48,19 +48,19 @@ pub struct ToolDefinition {
     pub forbid: Vec<DriverKind>,
     /// The only kinds that may; empty means all.
     pub require_kind: Vec<DriverKind>,
-    /// Words to find it by.
+    /// Words that search matches.
     pub tags: Vec<String>,
-    /// What every driver has to satisfy.
+    /// Examples that every driver has to satisfy.
     pub examples: Vec<Example>,
     /// A title for people.
     pub title: Option<String>,
-    /// Other names.
+    /// Alternative names by which callers find the tool.
     pub aliases: Vec<String>,
-    /// Words to find it by.
+    /// Words that search matches beside the description.
     pub search_hint: Option<String>,
-    /// Its classes.
+    /// Its effect classes.
     pub classes: Vec<EffectClass>,
-    /// Inputs that appear in no log, as JSON pointers.
+    /// Redaction: inputs that appear in no log, as JSON pointers.
     pub sensitive: Vec<String>,
     /// Inputs that no model may fill in, as JSON pointers.
     pub internal: Vec<String>,
@@ -88,7 +88,7 @@ impl ToolDefinition {
         Ok(ToolHandle::new(defined))
     }
 
-    /// What a TOOL.md that says the same would hold.
+    /// The frontmatter of an equivalent TOOL.md.
     fn manifest(self) -> Map<String, Value> {
         let metadata = self.all_metadata();
         let name = self.name.or(self.title).unwrap_or_else(|| self.id.clone());

@@ -1,4 +1,5 @@
-//! Drivers written in Rust: which contracts they serve, and the function behind each.
+//! Driver builder: drivers written in Rust, with the contracts they serve and the function behind
+//! each.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -102,7 +103,7 @@ impl DriverBuilder {
         DriverBuilder { name: Some(name.into()), ..self }
     }
 
-    /// What it is.
+    /// The description of the driver.
     pub fn description(self, description: impl Into<String>) -> DriverBuilder {
         DriverBuilder { description: Some(description.into()), ..self }
     }
@@ -161,8 +162,8 @@ impl DriverBuilder {
         self
     }
 
-    /// What carries out every contract that it serves: for answers that are more than a value, and for
-    /// whoever offers prompts and resources as well. It stands in for all bodies.
+    /// The implementation of every contract that it serves: for answers that are more than a value,
+    /// and for drivers that offer prompts and resources as well. It replaces all bodies.
     pub fn by(self, code: Arc<dyn haft_driver::Driver>) -> DriverBuilder {
         DriverBuilder { code: Some(code), ..self }
     }
@@ -218,7 +219,7 @@ impl DriverBuilder {
         self.bodies.iter().map(|(tool, _)| tool).chain(&self.served)
     }
 
-    /// What a DRIVER.md that says the same would hold.
+    /// The frontmatter of an equivalent DRIVER.md.
     fn manifest(&self) -> Map<String, Value> {
         let name = self.name.clone().unwrap_or_else(|| self.id.clone());
         let description = self.description.clone();
@@ -259,7 +260,7 @@ impl DriverHandle {
         &self.defined.value
     }
 
-    /// What carries its calls out.
+    /// The implementation that executes its calls.
     pub fn code(&self) -> &Arc<dyn haft_driver::Driver> {
         &self.code
     }

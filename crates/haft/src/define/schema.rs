@@ -1,4 +1,4 @@
-//! Schemas out of Rust types: what schemars gives, as plain JSON Schema 2020-12.
+//! Schema generation: JSON Schema 2020-12 from Rust types, by way of schemars.
 
 use haft_notation::keywords;
 use schemars::generate::SchemaSettings;
@@ -41,7 +41,7 @@ const RANGES: [(&str, i64, i64); 6] = [
 /// Whether absent and null mean the same.
 #[derive(Clone, Copy, PartialEq)]
 enum Null {
-    /// They do: nobody has to write an absent input as null.
+    /// They do: no caller has to write an absent input as null.
     Absent,
     /// They do not: an output that is null is written as null.
     Itself,

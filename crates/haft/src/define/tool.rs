@@ -1,4 +1,4 @@
-//! Contracts whose schemas come from Rust types.
+//! Tool builder: contracts whose schemas come from Rust types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -98,60 +98,60 @@ impl<In, Out, Ctx> ToolBuilder<In, Out, Ctx> {
         name => name: String;
         /// Its version; 1.0.0 when absent.
         version => version: String;
-        /// What it needs.
+        /// Capabilities that it needs.
         requires => requires: Requires;
-        /// What it asks of people.
+        /// The approval class.
         approval => approval: Approval;
-        /// How bad it can get, from 0 to 3.
+        /// The risk level, from 0 to 3.
         risk => risk_level: u8;
-        /// What it costs.
+        /// The cost class of a call.
         cost_class => cost_class: CostClass;
-        /// The longest it may take.
+        /// Timeout of a call in milliseconds.
         timeout_ms => timeout_ms: u64;
-        /// How often it may be attempted.
+        /// The retry policy.
         retry => retry: RetryPolicy;
-        /// Whether running it twice does no more than once.
+        /// Whether a second execution has no further effect.
         idempotent => idempotent: bool;
-        /// The driver to prefer.
+        /// The driver that routing prefers.
         default_implementation => default_implementation: String;
         /// The action it implements.
         implements => implements: String;
         /// A title for people.
         title => title: String;
-        /// Words to find it by.
+        /// Words that search matches beside the description.
         search_hint => search_hint: String;
     }
 
     lists! {
         /// Kinds of driver that may never serve it.
         forbid => forbid: DriverKind;
-        /// The only kinds that may.
+        /// The only kinds of driver that may serve it.
         require_kind => require_kind: DriverKind;
-        /// Words to find it by.
+        /// Words that search matches.
         tags => tags: String;
-        /// Other names.
+        /// Alternative names by which callers find the tool.
         aliases => aliases: String;
-        /// Its classes.
+        /// Its effect classes.
         class => classes: EffectClass;
-        /// Inputs that appear in no log, as JSON pointers.
+        /// Redaction: inputs that appear in no log, as JSON pointers.
         sensitive => sensitive: String;
         /// Inputs that no model may fill in, as JSON pointers.
         internal => internal: String;
     }
 
-    /// What it does and when to use it, for the model.
+    /// The description for the model: what it does and when to use it.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.definition.description = description.into();
         self
     }
 
-    /// What it may change, and nothing else.
+    /// The resources that it may mutate, and no others.
     pub fn mutates(mut self, mutates: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.definition.mutates = Some(mutates.into_iter().map(Into::into).collect());
         self
     }
 
-    /// That it changes nothing and cannot go wrong badly.
+    /// States that it changes nothing and has the lowest risk.
     pub fn read_only(self) -> Self {
         self.mutates([""; 0]).risk(0)
     }
@@ -201,7 +201,7 @@ impl<In, Out, Ctx> ToolHandle<In, Out, Ctx> {
         Digest::of(&(&self.contract().inputs, &self.contract().outputs))
     }
 
-    /// What somebody should look at, though nothing forbids it.
+    /// Warnings that its author should look at, though none forbids its use.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.defined.diagnostics
     }

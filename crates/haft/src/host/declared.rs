@@ -1,5 +1,5 @@
-//! Drivers that a manifest describes whole. A reload takes over those that are made of the same, with
-//! the processes and connections that they keep.
+//! Declared drivers: builds drivers from manifests alone. A reload reuses unchanged drivers
+//! together with their processes and connections.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl DeclaredDrivers {
         declared
     }
 
-    /// Where their programs run.
+    /// The working folder of their programs.
     pub(super) fn place(&self) -> &WorkingFolder {
         &self.place
     }
@@ -74,8 +74,8 @@ impl DeclaredDrivers {
         self.made.iter().map(|(id, made)| (id.clone(), made.driver.clone())).collect()
     }
 
-    /// The driver of its kind; one whose kind nobody here carries out is not there. Its manifest is
-    /// read when it is first asked, because most drivers of a large workspace never are.
+    /// Builds the driver of its kind; a driver of an unsupported kind is absent. Its manifest is
+    /// parsed on first use, because most drivers of a large workspace are never called.
     fn make(
         &self,
         Serving { manifest, serves }: Serving,
@@ -107,8 +107,8 @@ impl DeclaredDrivers {
     }
 }
 
-/// What each driver serves, in the order of contracts. One that no call may go by is not made, so that
-/// nothing else reaches its programs and backends either.
+/// The contracts that each driver serves, in their order. A driver that no call may use is not
+/// built, so that nothing else reaches its programs and backends either.
 fn serving<'a>(entries: impl Iterator<Item = &'a Arc<CatalogEntry>>) -> HashMap<DriverId, Serving> {
     let mut found: HashMap<DriverId, Serving> = HashMap::new();
     for entry in entries {

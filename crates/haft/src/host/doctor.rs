@@ -1,4 +1,4 @@
-//! What is wrong with a machine or a workspace, and the command that mends it.
+//! Doctor: checks of the machine and the workspace, each with the command that mends what is wrong.
 
 mod drivers;
 mod hardening;
@@ -12,34 +12,34 @@ use haft_model::{Actor, Timestamp, utc_day};
 
 use super::Host;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorFinding {
-    /// What, such as `store` or `driver shop-http`.
+    /// The subject, such as `store` or `driver shop-http`.
     pub what: String,
-    /// How it is.
+    /// The severity.
     pub degree: Degree,
-    /// The same in words.
+    /// The finding in words.
     pub says: String,
     /// The command that mends it.
     pub mend: Option<String>,
 }
 
-/// How something is that was looked at.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Degree {
     /// As it should be.
     Fine,
-    /// Worth knowing.
+    /// Information; nothing to mend.
     Note,
-    /// It works, and somebody should look at it.
+    /// It works, and the operator should look at it.
     Warning,
     /// Something cannot work like this.
     Broken,
 }
 
 impl Degree {
-    /// Its name.
+    /// The severity as a stable word.
     pub fn name(self) -> &'static str {
         match self {
             Degree::Fine => "ok",

@@ -1,4 +1,5 @@
-//! How the drivers of a workspace are, for whoever calls.
+//! Driver readiness: installation, login, health and circuit breaker of each driver, for the
+//! caller.
 //!
 //! Nothing is started and no backend is asked here, except to renew a login that is due. Files are
 //! read again when they changed, so that what another process did is known at the next call.
@@ -26,14 +27,14 @@ use crate::readiness::{Fresh, HealthRecord, HealthRecords, Readiness, Records, h
 use declares::Declares;
 use secrets::Secrets;
 
-/// Knows how the drivers of a workspace are.
+/// Answers readiness questions about the drivers of a workspace.
 pub(super) struct Watch {
     root: PathBuf,
     secrets: Secrets,
     place: WorkingFolder,
     /// Drivers behind which there is code of the program, which knows how it is.
     code: Vec<DriverId>,
-    /// Whose home folder this is.
+    /// The user whose home folder this is.
     person: Option<String>,
     declared: Mutex<HashMap<DriverId, Arc<Declares>>>,
     records: Fresh<Records>,
@@ -41,10 +42,10 @@ pub(super) struct Watch {
     logins: Fresh<Vec<LoginRecord>>,
 }
 
-/// What a host hands in.
+/// Dependencies that the host passes in.
 pub(super) struct Sources {
     pub(super) root: PathBuf,
-    /// Who keeps secrets; none where that is for somebody else to know.
+    /// The workspace's vault; `None` where the program brings its own.
     pub(super) keeper: Option<Arc<Keeper>>,
     pub(super) place: WorkingFolder,
     pub(super) code: Vec<DriverId>,
@@ -66,8 +67,8 @@ impl Watch {
         }
     }
 
-    /// What is known of one driver, for one of its entries or for all of them; nothing where code of
-    /// this program stands behind it.
+    /// The state of one driver, for one of its entries or for all of them; `None` where code of
+    /// this program serves it.
     pub(super) async fn state(
         &self,
         driver: &Driver,
@@ -76,14 +77,14 @@ impl Watch {
         now: Timestamp,
     ) -> Option<DriverState> {
         let mut state = self.machine(driver, now)?;
-        // A file that cannot be read says nothing; whoever looks after the workspace hears of it.
+        // A file that cannot be read says nothing here; `haft doctor` reports it.
         if let Ok((auth, login)) = self.auth(driver, entry, actor).await {
             (state.auth, state.login) = (auth, login);
         }
         Some(state)
     }
 
-    /// The same without logins: what files say, whoever asks.
+    /// Like `state`, without logins: what files say, the same for every caller.
     fn machine(&self, driver: &Driver, now: Timestamp) -> Option<DriverState> {
         if driver.kind == DriverKind::Builtin || self.code.contains(&driver.id) {
             return None;
@@ -117,7 +118,7 @@ impl Watch {
         }
     }
 
-    /// Where a login stands, and what mends it.
+    /// The login state, and the command that mends it.
     pub(super) async fn auth(
         &self,
         driver: &Driver,
@@ -144,7 +145,7 @@ impl Watch {
         Ok((auth, self.mend(auth, driver, actor, first)))
     }
 
-    /// Where a login stands as far as files tell at once; what has to be asked for is not looked at.
+    /// The login state as far as files tell at once; the vault is not asked.
     fn auth_now(&self, driver: &Driver, entry: Option<usize>, actor: &Actor) -> AuthState {
         if driver.auth.is_none() && driver.kind != DriverKind::Mcp {
             return AuthState::NotRequired;
@@ -173,7 +174,7 @@ impl Watch {
         readiness::stands(LoginState { block: Some(block), used, variables, login, kept })
     }
 
-    /// What mends a login: going through it, or setting the secret that it is.
+    /// The remedy of a login: its flow, or setting the secret that it is.
     fn mend(
         &self,
         auth: AuthState,
@@ -244,17 +245,17 @@ impl Watch {
         self.health.get(|_| health_file(&self.root).read())
     }
 
-    /// Whether a driver says how its backend is looked at.
+    /// Whether a driver declares a health check.
     pub(super) fn is_looked_at(&self, driver: &Driver) -> bool {
         self.declares(driver).is_looked_at
     }
 
-    /// What is on record of a backend.
+    /// The health record of a backend.
     pub(super) fn backend(&self, driver: &DriverId) -> HealthRecord {
         self.backends().get(driver.as_str()).cloned().unwrap_or_default()
     }
 
-    /// The circuits that are left alone now, each with its rest.
+    /// The circuits that are open now.
     pub(super) fn open_circuits(&self, now: Timestamp) -> Vec<(Circuit, OpenBreaker)> {
         let all = self.backends();
         let open = all.iter().flat_map(|(driver, record)| {
@@ -327,7 +328,8 @@ impl Lookout for Watch {
     }
 
     fn ran_out(&self, driver: &DriverId, actor: &Actor) {
-        // The caller is told anyway; one that cannot be written down is seen again by the next.
+        // The caller is told anyway; an expiry that cannot be recorded is noticed again by the next
+        // call.
         let _ = self.logins().expired(driver.as_str(), actor.id.as_str());
     }
 

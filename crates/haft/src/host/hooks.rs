@@ -1,4 +1,5 @@
-//! The hooks of haft.toml: whom they concern, where they run, and what signs the questions to them.
+//! Hooks of haft.toml: the tools they match, the sandbox they run in, and the secret that signs
+//! requests.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ fn hook(
     }
 }
 
-/// What a hook is called; one that runs unconfined says so wherever it is named.
+/// The name of a hook; an unconfined hook says so wherever it is named.
 fn name(wished: &Wished, place: &WorkingFolder) -> String {
     match (&wished.target, &place.walls) {
         (HookTarget::Run(command), Walls::Off) => format!("{} (unconfined)", command.join(" ")),
@@ -72,8 +73,8 @@ fn point(event: HookEvent) -> HookPoint {
     }
 }
 
-/// Whether a pattern means a tool, by its id or by any other name that it goes by. Whichever of them
-/// a caller uses, the hook is heard.
+/// Whether a pattern matches a tool, by its id or by any of its aliases. Whichever name a caller
+/// uses, the hook runs.
 fn concern(tools: &str, aliases: Arc<HashMap<ToolKey, Vec<String>>>) -> Concern {
     let tools = Glob::new(tools);
     Arc::new(move |plan: &Plan| {
@@ -90,7 +91,7 @@ fn aliases(workspace: &Workspace) -> HashMap<ToolKey, Vec<String>> {
     named.filter(|(_, aliases)| !aliases.is_empty()).collect()
 }
 
-/// Where programs run: in the workspace, without what Haft keeps for itself.
+/// The working folder of programs: the workspace, without Haft's own state.
 pub(super) fn place(workspace: &Workspace, given: &HostParts) -> WorkingFolder {
     let own = || given.launcher.clone().or_else(Launcher::own);
     let walls = match workspace.settings().workspace.sandbox {

@@ -1,4 +1,5 @@
-//! Which store a workspace has, remembered outside of the workspace: a missing store is not a new one.
+//! Store identity: remembers outside of the workspace which store it has, so that a missing one is
+//! not new.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use haft_model::{Actor, Digest, Event, Fact, Note, Timestamp};
 use super::vault::variable;
 use crate::{Error, Workspace};
 
-/// Where it is remembered which store a workspace has.
+/// Where the identity of a workspace's store is remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum IdentityFile {
     /// The file that haft.toml names under `[store] identity_file`; where it names none, one for each
@@ -26,11 +27,11 @@ pub enum IdentityFile {
 pub struct StoreRenewal {
     /// The identity of the store that there is now.
     pub store: String,
-    /// What was remembered of the one before.
+    /// The memo of the store before.
     pub lost: Option<StoreMemo>,
 }
 
-/// What is remembered of the store of one workspace.
+/// The memo of one workspace's store, and the file it lies in.
 pub(crate) struct Memory {
     workspace: PathBuf,
     /// The file, or why there is none that could be read or made.
@@ -170,7 +171,7 @@ impl Workspace {
         }
     }
 
-    /// What this machine remembers of its store, for a check of the log to be held against.
+    /// The pins of its store that this machine remembers, against which a check verifies the log.
     pub fn store_pins(&self, identity: &IdentityFile) -> Result<Pins, Error> {
         let memory = Memory::load(self, identity);
         memory.readable()?;

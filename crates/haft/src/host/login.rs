@@ -1,4 +1,4 @@
-//! Logging in to what stands behind a driver, and where that login stands.
+//! Login: logs a person in to a driver's backend, and reports the state of that login.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::Workspace;
 /// The file of logins, which holds no token.
 pub(super) const FILE: &str = ".haft/logins.json";
 
-/// How long a person may take at a page or in another terminal.
+/// Timeout for a person at a page or in another terminal.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// How often it is looked whether they are done.
+/// The polling interval while a person logs in elsewhere.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Asks the person for a text that is not shown; none where they give up.
@@ -40,7 +40,7 @@ pub struct Attending<'a> {
     pub attend: Option<Attend<'a>>,
 }
 
-/// What a login leaves behind.
+/// The credentials that a login produces.
 enum LoginOutcome {
     /// A token, for the vault.
     Token(Secret),
@@ -48,7 +48,7 @@ enum LoginOutcome {
     Elsewhere,
 }
 
-/// A login that is under way.
+/// A login in progress.
 struct Under<'a> {
     workspace: &'a Workspace,
     keeper: &'a Keeper,
@@ -61,8 +61,9 @@ struct Under<'a> {
 }
 
 impl Host {
-    /// Logs somebody in to a driver by the way that it declares. The login is `holder`'s, or
-    /// everybody's where none is named. Without a person only a command that needs none is run.
+    /// Logs a person in to a driver by the flow that it declares. The login belongs to `holder`, or
+    /// to all actors where none is named. Without a person at hand, only a command that needs none
+    /// runs.
     pub async fn log_in(
         &self,
         driver: &str,
@@ -96,8 +97,8 @@ impl Host {
         self.keep_login(driver, by, holder, token).await
     }
 
-    /// Keeps what came of a login to a driver: a token under the slug of a secret, or nothing where
-    /// somebody else has it.
+    /// Stores the result of a login to a driver: a token under the slug of a secret, or nothing
+    /// where the program keeps it.
     pub async fn keep_login(
         &self,
         driver: &str,
@@ -126,7 +127,7 @@ impl Host {
         self.note(by, format!("`{}` logged {whom} in to `{driver}`{kept}", by.id)).await
     }
 
-    /// Where the login of a driver stands for an actor. One that is due is renewed first.
+    /// The login state of a driver for an actor. A login that is due is renewed first.
     pub async fn auth_state(&self, driver: &DriverId, actor: &Actor) -> Result<AuthState, Stop> {
         let found = find(&self.workspace(), driver.as_str())?;
         let watch = self.watch();
@@ -134,13 +135,13 @@ impl Host {
         Ok(watch.auth(&found, None, actor).await?.0)
     }
 
-    /// Notes that a backend no longer takes the login of somebody.
+    /// Records that a backend no longer accepts an actor's login.
     pub fn login_expired(&self, driver: &DriverId, actor: &Actor) -> Result<(), Stop> {
         let noted = self.logins().expired(driver.as_str(), actor.id.as_str());
         noted.map(drop).map_err(unreadable)
     }
 
-    /// What the next login of somebody has to reach, so that it reaches no less far than the last.
+    /// The scopes that an actor's next login needs, so that it reaches no less far than the last.
     fn reached(&self, driver: &str, holder: Option<&ActorId>) -> Result<Vec<String>, Stop> {
         let whose = holder.map(ActorId::as_str).unwrap_or_default();
         let found = self.logins().find(driver, whose).map_err(unreadable)?;
@@ -198,7 +199,7 @@ impl Under<'_> {
         }
     }
 
-    /// What came of a command that logs in.
+    /// The outcome of a login command.
     async fn ran(&self, command: &str, code: i32) -> Result<LoginOutcome, Stop> {
         match code {
             0 => self.complete(LoginOutcome::Elsewhere).await,
@@ -206,7 +207,7 @@ impl Under<'_> {
         }
     }
 
-    /// The way that an MCP server elsewhere tells by itself.
+    /// The OAuth flow that a remote MCP server announces.
     async fn by_server(&self, person: Attending<'_>) -> Result<LoginOutcome, Stop> {
         self.renewable(&self.slug()?)?;
         let (guard, clock) = (&self.keeper.guard, self.keeper.clock);
@@ -216,7 +217,7 @@ impl Under<'_> {
         Ok(LoginOutcome::Token(token.await?.written()))
     }
 
-    /// What proves who we are to whoever gives out logins, where the driver names a secret for it.
+    /// The OAuth client secret, where the driver names one.
     async fn client_secret(&self) -> Result<Option<Secret>, Stop> {
         let Some(written) = self.manifest.pointer("/server/auth/client_secret") else {
             return Ok(None);
@@ -230,7 +231,7 @@ impl Under<'_> {
         self.keeper.signing(&name).await.map(Some)
     }
 
-    /// Nobody goes through a login whose token cannot be kept with what renews it.
+    /// Refuses a login up front where the kind of its secret cannot hold a refresh token.
     fn renewable(&self, slug: &str) -> Result<(), Stop> {
         if self.keeper.listed(slug)?.kind == SecretKind::OAuth {
             return Ok(());
@@ -239,13 +240,13 @@ impl Under<'_> {
         Err(Stop::new(Code::SetupRequired, words).help("give it `kind: oauth`"))
     }
 
-    /// The way that an AUTH.md describes.
+    /// The flow that an AUTH.md describes.
     async fn by_service(
         &self,
         auth: &AuthFile,
         person: Attending<'_>,
     ) -> Result<LoginOutcome, Stop> {
-        // Nobody goes through a login whose token has no place.
+        // Resolve the secret first: without one, the login's token would be lost.
         let slug = self.slug()?;
         match &auth.flow {
             Flow::Token => {
@@ -279,7 +280,7 @@ impl Under<'_> {
         }
     }
 
-    /// Waits until somebody is done elsewhere.
+    /// Polls until the person has logged in elsewhere.
     async fn awaited(&self, tell: Tell<'_>) -> Result<LoginOutcome, Stop> {
         let login = self.block.login.as_ref();
         let Some(completes) = login.and_then(|login| login.completes_when.as_ref()) else {
@@ -298,7 +299,7 @@ impl Under<'_> {
         tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| late())
     }
 
-    /// What came of a login that says of itself that it is done.
+    /// The outcome of a login that reports its own completion.
     async fn complete(&self, outcome: LoginOutcome) -> Result<LoginOutcome, Stop> {
         let login = self.block.login.as_ref();
         match login.and_then(|login| login.completes_when.as_ref()) {
@@ -340,14 +341,14 @@ impl Under<'_> {
         Stop::new(Code::CredentialMissing, words).because(json!({ "login": "upstream_error" }))
     }
 
-    /// Nobody can do what a person has to do.
+    /// The refusal where a person is needed and none is at hand.
     fn nobody(&self) -> Stop {
         let words = format!("a person has to log in to `{}`, and nobody is here", self.driver.id);
         Stop::new(Code::CredentialMissing, words)
             .help(format!("run `haft login {}` at a terminal", self.driver.id))
     }
 
-    /// There is nothing to go through: the login is a secret.
+    /// The refusal where there is no flow: the login is a secret.
     fn by_secrets(&self) -> Stop {
         let words = format!("`{}` has no way to log in; it takes secrets", self.driver.id);
         let stop = Stop::new(Code::InputValue, words);

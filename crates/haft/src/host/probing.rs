@@ -1,4 +1,4 @@
-//! Looking at backends, by whoever lives long enough to do it beside calls.
+//! Health checks: probes backends in the background of a long-running process.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use tokio::task::JoinSet;
 use super::{Host, hooks};
 use crate::Error;
 
-/// How many backends are looked at side by side.
+/// How many backends are probed concurrently.
 const AT_ONCE: usize = 8;
 
-/// How long nobody looks around at least, however short looks hold, and at most, since a driver may
-/// have come.
+/// The shortest pause between probes, however short their results hold, and the longest, since a
+/// driver may be new.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
 
-/// What a look at the backend of one driver showed.
+/// The result of one health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// The driver.
+    /// The probed driver's id.
     pub driver: DriverId,
-    /// What was seen.
+    /// What the probe showed.
     pub checkup: Checkup,
 }
 
 impl Host {
-    /// Looks at every backend whose driver says how, and puts on record what it saw. One whose last
-    /// look still holds is left alone unless `anew`. Calls do not wait for it.
+    /// Probes every backend whose driver declares a health check, and records the results. A
+    /// backend with a fresh result is skipped unless `anew`. Calls do not wait for it.
     pub async fn probe(&self, anew: bool) -> Result<Vec<ProbeResult>, Error> {
         let (workspace, watch) = (self.workspace(), self.watch());
         let place = hooks::place(&workspace, &self.given);
@@ -55,7 +55,7 @@ impl Host {
             let Ok(Some(one)) = looked else { continue };
             watch.note(one.driver.as_str(), |record| {
                 record.checkup = Some(one.checkup.clone());
-                // A backend that answers is tried again, by one call at a time.
+                // A backend that answers makes its circuits half-open: one call at a time tries it.
                 if one.checkup.ok() {
                     record.circuits.clear();
                 }
@@ -67,7 +67,7 @@ impl Host {
         Ok(probed)
     }
 
-    /// How long the last looks at backends still hold: when to [`probe`](Host::probe) next.
+    /// How long the last results still hold: when to [`probe`](Host::probe) next.
     pub fn next_probe(&self) -> Duration {
         let (workspace, watch, now) = (self.workspace(), self.watch(), Timestamp::now());
         let drivers = workspace.callable_drivers();

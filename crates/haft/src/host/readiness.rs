@@ -1,12 +1,12 @@
-//! Where the login of a driver stands for one actor.
+//! Login state of a driver for one actor.
 
 use haft_catalog::AuthState;
 use haft_drivers::{AuthBlock, LoginRecord};
 
-/// What is known of a login.
+/// The inputs of a login state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LoginState<'a> {
-    /// What the driver declares.
+    /// The login that the driver declares.
     pub(super) block: Option<&'a AuthBlock>,
     /// Of each secret that the driver puts into requests, whether there is a value.
     pub(super) used: &'a [bool],
@@ -18,8 +18,8 @@ pub(super) struct LoginState<'a> {
     pub(super) login: Option<&'a LoginRecord>,
 }
 
-/// Where a login stands. A driver whose secrets are all there is logged in; one that uses none is
-/// where somebody logged in, or where any of its variables has a value.
+/// Derives the login state. A driver with all of its secrets is logged in; a driver without secrets
+/// is logged in where a login is on record, or where any of its variables has a value.
 pub(super) fn stands(known: LoginState<'_>) -> AuthState {
     let Some(block) = known.block else { return AuthState::NotRequired };
     if known.login.is_some_and(|login| login.expired) {

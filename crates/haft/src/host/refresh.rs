@@ -1,4 +1,4 @@
-//! Which of the files that changed a running host goes by
+//! Hot reload: which of the changed files a running host puts into force
 //! ([0048](../../../../docs/decisions/0048-a-broken-manifest-goes-on-as-it-was.md)).
 
 use std::collections::BTreeSet;
@@ -11,28 +11,27 @@ use super::{Host, world};
 use crate::workspace::{SETTINGS_FILE, SIDE_FILES};
 use crate::{Error, Workspace};
 
-/// What became of files that changed.
+/// The outcome of a reload.
 #[derive(Debug)]
 pub enum ReloadOutcome {
-    /// They say what they said.
+    /// The files say the same as before.
     Same,
-    /// What they say now holds from here on.
+    /// The new files are in force.
     Swapped,
-    /// What they said before holds on, since these errors are new, or what governs would be looser in
-    /// these ways and no person accepted that.
+    /// The old files stay in force: these errors are new, or the change would loosen what governs
+    /// and no person accepted it.
     Kept(Vec<Notice>),
-    /// What they say now holds from here on, except where these errors are new: there the manifests go
-    /// on as they were.
+    /// The new files are in force, except where these errors are new: there the old manifests stay.
     Partly(Vec<Notice>),
-    /// What they say now holds from here on, and manifests with these new errors are out: what governs
-    /// them changed as well, and nobody can tell whether they were meant to go on under that.
+    /// The new files are in force, and manifests with these new errors are out: the governing files
+    /// changed as well, and the host cannot tell whether the old manifests may run under them.
     Without(Vec<Notice>),
 }
 
 impl Host {
-    /// Reads the workspace again, and goes by it from here on as far as nothing is wrong with it that
-    /// was not wrong before, and what governs is no looser than before unless people accepted it.
-    /// Whatever is in force, the notices say what is wrong with the files.
+    /// Reads the workspace again, and puts it into force as far as it has no new errors and what
+    /// governs is no looser than before unless people accepted it. Whatever is in force, the
+    /// notices say what is wrong with the files.
     pub fn refresh(&self) -> Result<ReloadOutcome, Error> {
         let now = self.workspace();
         let next = now.reload()?;
@@ -90,7 +89,7 @@ impl Host {
     }
 }
 
-/// What is told of a change that waits for a person.
+/// The notice of a change that waits for a person.
 fn waiting(looser: &Loosening) -> Notice {
     Notice {
         code: rules::L008.code,
@@ -103,8 +102,8 @@ fn waiting(looser: &Loosening) -> Notice {
     }
 }
 
-/// What is wrong with a workspace that was not wrong before, wherever in its file it has moved. A
-/// contract of a new file that waits to be accepted takes nothing from callers: it comes in, blocked.
+/// The new errors of a workspace, wherever in its file an old one has moved. A contract of a new
+/// file that waits for acceptance takes nothing from callers: it comes in, blocked.
 fn new_errors<'w>(now: &Workspace, next: &'w Workspace) -> Vec<&'w Diagnostic> {
     fn errors(workspace: &Workspace) -> impl Iterator<Item = &Diagnostic> {
         workspace.diagnostics().iter().filter(|found| found.severity == Severity::Error)
@@ -171,8 +170,8 @@ fn bonds(workspace: &Workspace) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Whether something that governs says something else. The lock does not: it is held against each
-/// contract, whichever is in force.
+/// Whether a governing file changed. The lock does not count: it is checked against each contract,
+/// whichever is in force.
 fn rules_differ(now: &Workspace, next: &Workspace) -> bool {
     now.text(SETTINGS_FILE) != next.text(SETTINGS_FILE)
         || changed(now, next).any(|file| now.governs(file) || next.governs(file))

@@ -1,4 +1,5 @@
-//! Secrets from the outside: who has which, keeping one and forgetting one. Values go in and never out.
+//! Secret administration: lists who has which secret, stores one and deletes one. Values go in and
+//! never out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +13,18 @@ use haft_model::{
 use super::uses::Uses;
 use super::{Host, vault};
 
-/// One secret of a workspace, and who has a value of it.
+/// One secret of a workspace, and its holders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretState {
     /// Its name for machines.
     pub slug: String,
-    /// Where its values lie: `haft` for the workspace's own file.
+    /// The backend of its values: `haft` for the workspace's own file.
     pub backend: String,
-    /// Whether each actor has to have their own.
+    /// Whether each actor needs a value of its own.
     pub per_actor: bool,
-    /// Since when there is a value for all.
+    /// Since when a shared value exists.
     pub shared: Option<Timestamp>,
-    /// Who has their own, and since when.
+    /// Actors with a value of their own, and since when.
     pub actors: BTreeMap<String, Timestamp>,
     /// The contracts that list it.
     pub tools: Vec<String>,
@@ -32,7 +33,7 @@ pub struct SecretState {
 }
 
 impl Host {
-    /// Every secret that the workspace lists, and who has a value of it; never what the values are.
+    /// Lists every secret of the workspace with its holders; never a value.
     pub fn secrets(&self) -> Result<Vec<SecretState>, Stop> {
         let workspace = self.workspace();
         let keeper = vault::keeper(&workspace, &self.given);
@@ -56,7 +57,7 @@ impl Host {
         Ok(keeper.inventory.iter().map(&mut state).collect())
     }
 
-    /// The slug of a secret whose value somebody may change.
+    /// The slug of a secret whose value the actor may change.
     pub fn changeable_secret(
         &self,
         by: &Actor,
@@ -68,7 +69,7 @@ impl Host {
         Ok(listed.slug)
     }
 
-    /// Keeps the value of a secret: for one actor, or for all. Gives its slug.
+    /// Stores the value of a secret: for one actor, or for all. Returns its slug.
     pub async fn keep_secret(
         &self,
         by: &Actor,
@@ -89,7 +90,7 @@ impl Host {
         Ok(slug)
     }
 
-    /// Forgets the value of a secret. Gives its slug.
+    /// Deletes the value of a secret. Returns its slug.
     pub async fn forget_secret(
         &self,
         by: &Actor,
@@ -109,7 +110,7 @@ impl Host {
         Ok(slug)
     }
 
-    /// The vault, and the entry that somebody may change there.
+    /// The vault, and the entry that the actor may change there.
     fn changing(
         &self,
         by: &Actor,
@@ -135,7 +136,7 @@ impl Host {
         Ok((keeper, listed))
     }
 
-    /// Puts a remark on record, in somebody's name.
+    /// Records a remark in the ledger, in an actor's name.
     pub(super) async fn note(&self, by: &Actor, text: String) -> Result<(), Stop> {
         let event = Event::Note(Note { text });
         let draft = Draft {
@@ -153,8 +154,8 @@ impl Host {
     }
 }
 
-/// Whether somebody may change a value: a person who runs the workspace, whom the entry names, or
-/// whose own it is. An agent never may, nor an auditor.
+/// Whether an actor may change a value: a person who is an admin, a grantee of `rotate`, or the
+/// holder of the value. An agent never may, nor an auditor.
 fn may_change(by: &Actor, listed: &ListedSecret, holder: Option<&ActorId>) -> bool {
     let named = |grantee: &Grantee| match grantee {
         Grantee::Role(role) => by.holds(role),
@@ -166,7 +167,7 @@ fn may_change(by: &Actor, listed: &ListedSecret, holder: Option<&ActorId>) -> bo
     may_at_all && (by.roles.contains(&Role::Admin) || own || listed.rotate.iter().any(named))
 }
 
-/// A value that is each actor's own is somebody's.
+/// A per-actor secret needs a named holder.
 fn named_for(listed: &ListedSecret, holder: Option<&ActorId>) -> Result<(), Stop> {
     match (listed.per, holder) {
         (Per::Actor, None) => {

@@ -1,4 +1,4 @@
-//! What the last process that sent spans left on record about them, for `haft doctor`.
+//! Span export record: what the last exporting process delivered and dropped, for `haft doctor`.
 
 use haft_model::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use super::Host;
 use crate::Error;
 use crate::readiness::JsonFile;
 
-/// What became of the spans of one process.
+/// Export totals of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpansSent {
-    /// Calls whose spans were taken.
+    /// Calls whose spans the collector accepted.
     pub sent: u64,
-    /// Calls whose spans nobody has.
+    /// Calls whose spans were dropped.
     pub dropped: u64,
-    /// Why the last ones were not taken.
+    /// Why the last spans were not accepted.
     pub fault: Option<String>,
-    /// When that was so.
+    /// When the totals were recorded.
     pub at: Option<Timestamp>,
 }
 
@@ -26,7 +26,7 @@ impl Host {
         self.spans_file().change(|held: &mut SpansSent| *held = spans).map(|_| ())
     }
 
-    /// What the last process that sent spans put on record; empty where there was none.
+    /// The totals of the last exporting process; empty where there was none.
     pub fn spans_noted(&self) -> Result<SpansSent, Error> {
         self.spans_file().read()
     }

@@ -1,4 +1,4 @@
-//! Where a workspace keeps its facts.
+//! Store selection: opens the ledger's store that haft.toml or the program names.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ pub enum StoreChoice {
     /// The one that haft.toml names, where it exists. Where it does not, nothing was recorded yet,
     /// and looking does not make it.
     IfPresent,
-    /// Nothing is kept beyond this process.
+    /// In memory: nothing survives this process.
     Memory,
-    /// One that is there already.
+    /// A store that the program has opened.
     Given(Arc<dyn Store>),
 }
 

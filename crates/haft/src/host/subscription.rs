@@ -1,4 +1,4 @@
-//! Following what is recorded, from a place on and without a gap.
+//! Ledger subscription: follows entries from a position on, without a gap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use haft_ledger::{LedgerEntry, Store};
 
 use crate::Error;
 
-/// How many entries are fetched at once.
+/// The page size.
 const AT_ONCE: usize = 256;
 
-/// What is recorded, entry by entry, in order.
+/// A stream of ledger entries, in order.
 pub struct Subscription {
     store: Arc<dyn Store>,
     after: Option<u64>,
@@ -23,7 +23,7 @@ impl Subscription {
         Subscription { store, after, ready: VecDeque::new() }
     }
 
-    /// The next entry, if one comes within a time.
+    /// The next entry; `None` when the timeout expires first.
     pub async fn next(&mut self, within: Duration) -> Result<Option<LedgerEntry>, Error> {
         if self.ready.is_empty() {
             self.fetch().await?;

@@ -1,4 +1,4 @@
-//! Which contracts and drivers use which secrets.
+//! Secret usage: which contracts and drivers use which secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// What a workspace uses. A name that stands for no secret is used by nobody.
+    /// Collects the usage in a workspace. A name without a secret behind it is left out.
     pub(super) fn of(workspace: &Workspace, keeper: &Keeper) -> Uses {
         let mut uses = Uses::default();
         let slug = |name: &str| keeper.listed(name).ok().map(|listed| listed.slug.clone());

@@ -1,4 +1,4 @@
-//! The vault of a workspace: what its SECRETS.md files list, as whoever opens secrets wants it.
+//! Vault of a workspace: builds the secret store from its SECRETS.md files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::HostParts;
 use crate::Workspace;
 
-/// The file of values, beside everything else that Haft keeps.
+/// The encrypted file of values.
 const FILE: &str = ".haft/secrets.sealed";
 
 /// The variable that holds the key itself.
@@ -29,7 +29,7 @@ pub(super) fn keeper(workspace: &Workspace, given: &HostParts) -> Keeper {
     }
 }
 
-/// Where the key lies: where the program says, in the environment, or among the person's settings.
+/// The location of the key: set by the program, in the environment, or among the person's settings.
 pub(super) fn key_place(given: &HostParts) -> KeyPlace {
     if let Some(file) = &given.secrets_key {
         return KeyPlace { given: None, file: Some(file.clone()) };
@@ -102,7 +102,7 @@ fn names(entry: &SecretEntry) -> Vec<SecretVariable> {
     exposed.chain(bound).collect()
 }
 
-/// Whose the values are. A word that nobody knows counts as the stricter one.
+/// The scope of a secret's values. An unknown word counts as the stricter one.
 fn per(metadata: &Value) -> Per {
     match metadata.pointer("/haft/per") {
         None => Per::Workspace,
@@ -111,8 +111,8 @@ fn per(metadata: &Value) -> Per {
     }
 }
 
-/// Where tokens may be renewed: in public, and at the services of one's own that an AUTH.md, or the
-/// driver of an MCP server, names.
+/// The egress guard of token refresh: public addresses, and private services that an AUTH.md, or
+/// the driver of an MCP server, names.
 pub(super) fn guard(workspace: &Workspace, given: &HostParts) -> AddressGuard {
     let named = workspace.rulebook().auth.iter().filter_map(|auth| {
         let url = AddressGuard::named(&auth.api_base).ok()?;
@@ -125,7 +125,7 @@ pub(super) fn guard(workspace: &Workspace, given: &HostParts) -> AddressGuard {
     drivers.fold(guard, |guard, driver| mcp::opened(guard, &driver.raw()))
 }
 
-/// What no program may see, wherever else it may look: the key, also one that is made later.
+/// The path that the sandbox hides from every program: the key, also one that is made later.
 pub(super) fn hidden(given: &HostParts) -> Option<PathBuf> {
     let file = key_place(given).file?;
     match given.secrets_key {

@@ -1,4 +1,4 @@
-//! Living settings: files that change while a host runs.
+//! File watching: signals changes of a workspace's files, debounced.
 
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::files::{FOLDERS, ROOT_FILES};
 use crate::workspace::SIDE_FILES;
 use crate::{Error, Workspace};
 
-/// How long nothing may change before files are read: whoever writes one file writes others.
+/// Debounce interval: an editor that writes one file often writes others.
 const CALM: Duration = Duration::from_millis(100);
 
-/// How long calm is waited for.
+/// The longest debounce.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Rings when files of a workspace change, for as long as it is kept.
+/// Signals changes of a workspace's files, for as long as it is kept.
 pub struct Watching {
     watcher: RecommendedWatcher,
     rung: mpsc::Receiver<bool>,
@@ -60,7 +60,7 @@ impl Watching {
         }
     }
 
-    /// Waits until something changed, and then for calm. False where nobody can tell any more.
+    /// Waits for a change, debounced. Returns false where the watcher is gone.
     pub async fn changed(&mut self) -> bool {
         let Some(mut top) = self.rung.recv().await else { return false };
         let longest = Instant::now() + LONGEST;

@@ -1,4 +1,4 @@
-//! The living part of a host: what a workspace says, as the runtime wants it.
+//! World of the runtime: catalog, rules, drivers and surfaces of one workspace reading.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn surface(written: &SurfaceSettings) -> Surface {
     made.narrowed(&model, &role)
 }
 
-/// The world, and who knows how its drivers are.
+/// Builds the world, and the readiness of its drivers.
 pub(super) fn build(
     workspace: &Workspace,
     given: &HostParts,
@@ -81,7 +81,7 @@ fn people(workspace: &Workspace) -> People {
     People { tenant, default_actor: settings.workspace.default_actor.clone(), known }
 }
 
-/// What a check of the workspace would say, for whoever looks at it from outside.
+/// The diagnostics of the workspace, as notices for outside observers.
 pub(super) fn notices(workspace: &Workspace) -> Arc<[Notice]> {
     workspace.diagnostics().iter().map(|diagnostic| diagnostic.notice()).collect()
 }
@@ -96,7 +96,7 @@ fn drivers(
             .at_home(super::vault::variable)
             .protecting(declared.place());
     let mut drivers = declared.drivers();
-    // Code that stands behind a driver knows better than its manifest how it works.
+    // The code of a driver takes precedence over its manifest.
     drivers.extend(workspace.code_drivers());
     drivers.extend(given.drivers.iter().map(|(id, driver)| (id.clone(), driver.clone())));
     drivers.insert(DriverId::from(BUILTIN_DRIVER), Arc::new(builtin));

@@ -1,4 +1,4 @@
-//! A file of `.haft` that several processes read and change.
+//! Shared JSON file: a file of `.haft` that several processes read and change under a lock.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -26,7 +26,7 @@ impl JsonFile {
         &self.path
     }
 
-    /// What it holds; the empty value where it is not there.
+    /// Reads its content; the default value where the file does not exist.
     pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> Result<T, Error> {
         let unreadable = |cause: io::Error| Error::Unreadable { path: self.path.clone(), cause };
         match fs::read(&self.path) {
@@ -36,7 +36,8 @@ impl JsonFile {
         }
     }
 
-    /// Changes what it holds now, whoever wrote that, and gives what it holds then.
+    /// Applies a change to the current content, whichever process wrote it, and returns the new
+    /// content.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut T)) -> Result<T, Error>
     where
         T: Serialize + DeserializeOwned + Default,
@@ -63,7 +64,7 @@ impl JsonFile {
     }
 }
 
-/// What tells a file from the one that lay there before; none where there is none.
+/// The identity of a file's content by its metadata; `None` where there is no file.
 pub(crate) type Stamp = Option<(u64, i64, i64, u64)>;
 
 /// The stamp of a file as it lies there now.
@@ -83,7 +84,7 @@ impl<T: Default> Fresh<T> {
         Fresh { path, seen: Mutex::default() }
     }
 
-    /// What `read` made of the file as it is; what cannot be read says nothing.
+    /// The parsed file as it is now; one that cannot be read gives the default.
     pub(crate) fn get<F>(&self, read: impl FnOnce(&Path) -> Result<T, F>) -> Arc<T> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = stamp(&self.path);

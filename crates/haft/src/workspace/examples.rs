@@ -1,4 +1,4 @@
-//! The examples of a rule, held against all that the rule looks at.
+//! Rule examples: checks the examples of a rule against everything that the rule matches.
 //!
 //! `contract` checks them as far as the tool's name goes; classes and actions are known only here.
 

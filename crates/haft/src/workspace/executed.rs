@@ -17,7 +17,7 @@ impl Workspace {
         files(self.root(), words)
     }
 
-    /// The same with those that drivers execute: no confined program writes them.
+    /// The files that hooks and drivers execute: no confined program may write them.
     pub(crate) fn executed_files(&self) -> Vec<String> {
         let drivers = self.drivers();
         let mut executed = self.hook_files();

@@ -1,4 +1,4 @@
-//! What is in a catalog without a file: contracts and drivers that come with the program.
+//! Program-supplied manifests: contracts and drivers that are in a catalog without a file.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

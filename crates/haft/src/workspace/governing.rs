@@ -1,5 +1,5 @@
-//! What governs a workspace: which files do, whether people accepted them, and in which ways they are
-//! looser than others.
+//! Governing files: which files govern a workspace, whether people accepted them, and in which ways
+//! they are looser than others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,11 +16,11 @@ use super::lock::write;
 use super::side::{LOCK_FILE, SETTINGS_FILE};
 use crate::{Error, Workspace};
 
-/// Where a copy of the governing files lies as they were last accepted on this machine. It counts only
-/// as far as the lock has its digests.
+/// The copy of the governing files as they were last accepted on this machine. It counts only as
+/// far as the lock has its digests.
 const COPY: &str = ".haft/accepted";
 
-/// How the governing files stand to what people accepted.
+/// The acceptance state of the governing files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GoverningStanding {
     /// The lock says nothing of them, as one that an earlier version wrote.
@@ -35,8 +35,9 @@ pub enum GoverningStanding {
 }
 
 impl Workspace {
-    /// Whether a file says what others may do, or what they mean. Everything does but contracts,
-    /// drivers and the lock, which is held against each contract, whichever is in force.
+    /// Whether a file governs: it says what others may do, or what they mean. Every file does
+    /// except contracts, drivers and the lock, which is checked against each contract, whichever is
+    /// in force.
     pub(crate) fn governs(&self, file: &str) -> bool {
         let manifest = self.reading(file).and_then(|reading| reading.manifest.as_ref());
         match ManifestKind::of(file) {
@@ -94,7 +95,7 @@ impl Workspace {
         !lock.damaged && lock.governing.as_ref() == Some(&self.governing_files())
     }
 
-    /// How the governing files stand to what people accepted.
+    /// The acceptance state of the governing files.
     pub fn governing_standing(&self) -> GoverningStanding {
         let files = self.governing_files();
         let Some(accepted) = &self.lock.value.governing else {
@@ -116,7 +117,7 @@ impl Workspace {
         }
     }
 
-    /// What is said of governing files that are other than was accepted.
+    /// The diagnostics of governing files that differ from what was accepted.
     pub(super) fn unaccepted_governing(&self) -> Vec<Diagnostic> {
         let Some(accepted) = &self.lock.value.governing else { return Vec::new() };
         let files = self.governing_files();

@@ -1,4 +1,4 @@
-//! Writing `haft.lock`, when a person accepts. Nothing else writes it.
+//! Lock writer: writes `haft.lock` when a person accepts. Nothing else writes it.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Sorting what was read into what a snapshot is made of, and findings into diagnostics.
+//! Snapshot parts: sorts what was read into the parts of a snapshot, and findings into diagnostics.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::define::{Definitions, DriverHandle};
 use crate::files::CachedManifest;
 use crate::workspace::{BrokenContract, LoadOptions, given};
 
-/// What a workspace's files and its program come to.
+/// The parts of a snapshot, from the workspace's files and its program.
 pub(super) struct WorkspaceParts {
     pub(super) parts: Parts,
     pub(super) findings: Vec<Finding>,
@@ -73,7 +73,7 @@ pub(super) fn gather(
     WorkspaceParts { parts, findings, code }
 }
 
-/// What the workspace allows drivers to be.
+/// The routing constraints of the workspace.
 fn routing(settings: &Settings) -> RoutingPolicy {
     let workspace = &settings.workspace;
     let list = |tags: &BTreeSet<String>| tags.iter().cloned().collect();

@@ -1,4 +1,4 @@
-//! The governing side of a workspace: policies, rules, governance and the inventory of secrets.
+//! Rulebook: policies, rules, governance and the secret inventory of a workspace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -14,10 +14,10 @@ use haft_model::{Governance, Policy, PolicyRule};
 
 use crate::files::CachedManifest;
 
-/// Where the governance of a workspace begins.
+/// The root file of the governance.
 const ROOT: &str = "GOVERNANCE.md";
 
-/// What was read and checked of the governing documents. Nothing here judges yet.
+/// The governing documents, read and checked; authorization happens elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Rulebook {
     /// AIP-38 grants, in the order of their files.
@@ -26,12 +26,12 @@ pub struct Rulebook {
     pub rules: Vec<Arc<PolicyRule>>,
     /// The governance with its parents merged in.
     pub governance: Governance,
-    /// Whether every governing document could be read. Where one could not, what it forbids is not
-    /// known, and whoever judges has to say no.
+    /// Whether every governing document could be read. Where one could not, its denials are
+    /// unknown, and authorization fails closed.
     pub complete: bool,
-    /// What secrets there are; never what they hold.
+    /// The secret inventories; never a value.
     pub secrets: Vec<Arc<SecretsFile>>,
-    /// How one logs in to which service.
+    /// The login flows of services.
     pub auth: Vec<Arc<AuthFile>>,
 }
 
@@ -167,7 +167,7 @@ fn unresolvable(root: &Path, file: &GovernanceFile) -> Vec<Finding> {
 }
 
 impl Rulebook {
-    /// Contracts that defer to a policy which nobody wrote.
+    /// Contracts that defer to a policy that does not exist.
     pub(super) fn unknown_policies(&self, snapshot: &Snapshot) -> Vec<Finding> {
         let mut findings = Vec::new();
         for entry in snapshot.entries() {

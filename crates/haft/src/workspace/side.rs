@@ -1,4 +1,4 @@
-//! The two files beside the manifests: `haft.toml` and `haft.lock`.
+//! Side files: reads `haft.toml` and `haft.lock`, which lie beside the manifests.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,14 +22,14 @@ const REPLACED: &str =
 pub(super) struct SideFile<T: 'static> {
     name: &'static str,
     read: fn(&Source) -> (T, Vec<Diagnostic>),
-    /// What holds when there is a file and it cannot be read.
+    /// The value for a file that exists and cannot be read.
     unreadable: fn() -> T,
 }
 
-/// What the settings are called.
+/// The name of the settings file.
 pub(crate) use haft_model::governing::SETTINGS_FILE;
 
-/// What the lock is called.
+/// The name of the lock file.
 pub(super) use haft_model::governing::LOCK_FILE;
 
 /// The files that a workspace is read from and that are no manifests.
@@ -43,11 +43,11 @@ pub(super) const SETTINGS: SideFile<Settings> =
 pub(super) const LOCK: SideFile<Lock> =
     SideFile { name: LOCK_FILE, read: Lock::read, unreadable: Lock::unreadable };
 
-/// What this machine saw of the tools of servers, which people may accept into the lock.
+/// The sightings of upstream tools on this machine, which people may accept into the lock.
 pub(super) const SIGHTED: SideFile<Lock> =
     SideFile { name: ".haft/upstream.lock", read: Lock::read, unreadable: Lock::unreadable };
 
-/// What one of them says.
+/// The reading of one side file.
 #[derive(Clone)]
 pub(super) struct Side<T> {
     pub(super) value: Arc<T>,
@@ -63,12 +63,13 @@ impl<T: fmt::Debug> fmt::Debug for Side<T> {
 }
 
 impl<T: Default> SideFile<T> {
-    /// Where the file lies in a workspace.
+    /// The path of the file in a workspace.
     pub(super) fn path(&self, root: &Path) -> PathBuf {
         root.join(self.name)
     }
 
-    /// Reads the file, unless a run that is under way may have made it: then it stays as it was.
+    /// Reads the file, unless a confined run in flight may have made it: then the earlier reading
+    /// stays.
     pub(super) fn load_trusted(
         &self,
         root: &Path,

@@ -1,4 +1,4 @@
-//! What calls see of somebody else's tools, held against `haft.lock`.
+//! Upstream sightings: compares the tools of MCP servers, as calls see them, with `haft.lock`.
 //!
 //! A call notes what it saw in `.haft/upstream.lock`, on this machine; only a person's `haft accept`
 //! takes it over into `haft.lock`.
@@ -28,7 +28,7 @@ fn id(driver: &str, tool: &str) -> String {
     format!("{driver}/{tool}")
 }
 
-/// What the lock says of the tools of servers, with what this machine saw of them since.
+/// The lock's upstream pins, with the sightings of this machine since.
 fn sighted(root: &Path, lock: &Lock) -> Lock {
     let mut sighted = match SIGHTED.load(root, None) {
         Ok(noted) => Lock::clone(&noted.value),

@@ -1,4 +1,5 @@
-//! A program that may write the whole workspace, and the rules that it runs under.
+//! Governing file protection: a confined program that may write the workspace cannot change its
+//! rules.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A folder with contracts and the git program, opened by a host: real commits in a real repository.
+//! CLI driver tests: a host runs the git program and makes real commits in a real repository.
 
 #![expect(
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Numbers of a backend's answer, as a model reads them.
+//! Number tests: numbers of a backend's answer, as a model reads them.
 
 use haft::Host;
 use haft_model::{Call, Content, ResultStatus};

@@ -1,4 +1,4 @@
-//! Somebody who kills the process at the n-th write to its store.
+//! Crash injection: kills the process at the n-th write to its store.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,8 @@
-//! A load of writes whose process is killed at random moments, and a backend that keeps its own book.
+//! Crash test under load: the process is killed at random moments, and the backend keeps its own
+//! book.
 //!
-//! `HAFT_KILLS` says how often it is killed and `HAFT_SEED` where the dice begin; `scripts/show crash`
-//! sets both and prints the tally.
+//! `HAFT_KILLS` says how often it is killed and `HAFT_SEED` seeds the random numbers;
+//! `scripts/show crash` sets both and prints the tally.
 
 #[path = "../support/accepted.rs"]
 mod accepted;
@@ -159,7 +160,7 @@ pub(crate) async fn live(folder: &Path, until: usize) {
                     let manner =
                         CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
                     let envelope = host.runtime().call(call, manner).await;
-                    // Whoever forgot the answer when it died did not have it.
+                    // A process that died before it recorded the answer did not have it.
                     note(&folder, "answered", &format!("{n} {}", envelope.effect_state));
                     host.runtime().handed_over(&envelope.invocation_id).await;
                 }
@@ -192,7 +193,7 @@ fn writes_killed_at_random_are_neither_lost_nor_duplicated() {
     let mut dice = SeededRandom::new(seed);
     for _ in 0..kills {
         let mut child = start(folder.path(), usize::MAX);
-        // The moment is what the dice choose; nothing waits for it.
+        // The random moment of the kill; nothing waits for it.
         std::thread::sleep(LEASE + Duration::from_millis(50 + dice.below(400) as u64));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,4 +1,5 @@
-//! A process that is killed at any write of an approved call: nothing is lost, nothing runs twice.
+//! Crash tests: a process killed at any write of an approved call loses nothing and runs nothing
+//! twice.
 //!
 //! The test starts itself again as a child whose store kills the process at the n-th write, before
 //! or after it, and then looks at what the next process makes of it.
@@ -115,7 +116,7 @@ async fn act(folder: &Path, step: &str, at: usize, when: When) {
         }
         "approve" => approve(&host).await,
         "settle" => {
-            // Whoever comes next: recovery once the dead one's lease is over, then the inbox.
+            // The next process recovers the call once the dead one's lease expires, then its inbox.
             tokio::time::sleep(Duration::from_millis(250)).await;
             host.runtime().recover().await.unwrap();
             approve(&host).await;

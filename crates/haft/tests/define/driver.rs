@@ -1,4 +1,4 @@
-//! Drivers in Rust: what they say, and what they may not leave out.
+//! Driver builder tests: what drivers in Rust state, and what they may not leave out.
 
 use haft::{Args, DefineError, ToolFailure, define_driver};
 

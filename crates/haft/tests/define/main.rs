@@ -1,4 +1,4 @@
-//! Contracts and drivers in Rust: types in, the catalog's answers and the driver's outputs out.
+//! Tests of code-defined contracts and drivers: types in, the catalog's answers and outputs out.
 
 #![expect(
     clippy::panic,

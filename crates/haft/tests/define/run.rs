@@ -1,4 +1,4 @@
-//! Bodies that run: what they are given, what comes of their answers, failures and panics.
+//! Body tests: arguments, answers, failures, panics and cancellation of bodies in Rust.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ struct Given {
 }
 
 impl Given {
-    /// With plenty of time, and nobody listening.
+    /// With plenty of time, and without a listener.
     fn plenty() -> Given {
         let deadline = Instant::now() + Duration::from_secs(60);
         Given { deadline, cancel: Cancel::new(), link: Link::new().0 }

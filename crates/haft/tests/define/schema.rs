@@ -1,4 +1,4 @@
-//! Schemas out of types, and contracts held to the rules of files.
+//! Schema generation tests: schemas out of types, and contracts held to the rules of files.
 
 use std::collections::BTreeMap;
 

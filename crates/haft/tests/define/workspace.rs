@@ -1,4 +1,4 @@
-//! What code defines, in a workspace of files.
+//! Tests of code-defined contracts in a workspace of files.
 
 use std::sync::Arc;
 

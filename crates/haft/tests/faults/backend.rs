@@ -1,4 +1,4 @@
-//! The backend: what it does with a request is up to the dice, and its book has every effect.
+//! Simulated backend: random numbers decide the fate of a request, and its book has every effect.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::scene::Scene;
 use crate::workspace::{TIMEOUT, Tool};
 
-/// How late an effect may be after its attempt is over, in milliseconds: a backend that is later breaks
-/// what its contract says by `status.final_after`.
+/// How late an effect may be after its attempt is over, in milliseconds: a backend that is later
+/// breaks what its contract says by `status.final_after`.
 const MARGIN: u64 = 4900;
 
 /// One effect that took place.
@@ -109,7 +109,7 @@ impl Backend {
             }
             attempt.link.submit().await?;
         }
-        // From here to the first byte nothing waits: a process that stops here is beyond everybody.
+        // From here to the first byte nothing waits: no check can catch a process that stops here.
         let request = self.request(&attempt);
         let (fate, id) = (request.fate, request.effect.id.clone());
         scene.note(&format!("{id}: attempt {} is sent, {fate:?}", attempt.number));

@@ -1,4 +1,4 @@
-//! What has to hold of every history, whatever struck.
+//! History checker: the promises that hold for every history, whatever faults struck.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +38,8 @@ fn is_none(effect: EffectState) -> bool {
     !effect.may_have_happened()
 }
 
-/// Whether a caller had the answer when an effect was sent. Without a key that makes it another intent:
-/// a call that was still under way somewhere is one more equal call.
+/// Whether a caller had the answer when an effect was sent. Without a key that makes it another
+/// intent: a call that was still in flight in some process is one more equal call.
 fn is_another(history: &History, effect: &Effect) -> bool {
     let answered = |told: &Told| {
         told.intent == effect.intent && told.effect.is_done() && told.at <= effect.sent
@@ -72,7 +72,7 @@ fn told_none(history: &History) -> Option<String> {
     wrong.next().map(|told| format!("{} was told as {}, and took effect", told.id, told.effect))
 }
 
-/// Nothing begins while the store is down, and what was under way says that it is not on record.
+/// Nothing begins while the store is down, and calls in flight say that they are not on record.
 fn taken_while_down(history: &History) -> Option<String> {
     history.told.iter().find_map(|told| {
         let taken = told.began_down && !(told.refused && is_none(told.effect));

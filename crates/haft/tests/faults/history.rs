@@ -1,4 +1,4 @@
-//! One history: processes, callers and faults, until everything has come to rest.
+//! Simulated history: processes, callers and faults, until everything has come to rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -37,7 +37,7 @@ pub(crate) struct History {
     pub(crate) down: Vec<String>,
 }
 
-/// A history under way.
+/// A history in progress.
 #[derive(Clone)]
 struct Play {
     scene: Arc<Scene>,
@@ -178,7 +178,7 @@ impl Play {
         }
     }
 
-    /// Wants one thing, and calls until it hears that it took place, or loses patience.
+    /// A caller with one intent: it retries until it hears that the effect took place, or gives up.
     async fn caller(self, intent: u64) {
         let scene = &self.scene;
         let read = scene.chance(200);
@@ -262,7 +262,7 @@ impl Play {
         let patience = Duration::from_millis(scene.of(&[2000, 12_000, 40_000, 100_000]));
         let told = tokio::time::timeout(patience, answered).await;
         if told.is_err() {
-            // A client that leaves calls its call off, where that can still be.
+            // A client that leaves cancels its call, where that is still possible.
             gives_up.cancel();
         }
         let told = Told { at: scene.machine.millis(), ..told.ok()?.ok()? };
@@ -285,7 +285,7 @@ impl Play {
         down.map(|process| process.name.clone()).collect()
     }
 
-    /// No fault strikes any more, and everybody has the time to find out what is left.
+    /// Stops all faults, and gives every process the time to resolve what is left.
     async fn come_to_rest(&self) {
         self.scene.calm();
         tokio::time::sleep(Duration::from_secs(120)).await;

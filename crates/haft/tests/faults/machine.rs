@@ -1,4 +1,4 @@
-//! The machine on which everything runs: one boot, and a calendar for each process that can be set.
+//! Simulated machine: one boot clock, and a calendar for each process that can be set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -43,6 +43,6 @@ impl Clock for Machine {
 
     fn time(&self) -> DualTime {
         let micros = self.boot.elapsed().as_micros() as u64;
-        DualTime { at: self.now(), boot: Some(BootTime { id: "machine".to_owned(), micros }) }
+        DualTime { at: self.now(), boot: Some(BootTime { id: "machine".into(), micros }) }
     }
 }

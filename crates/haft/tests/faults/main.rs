@@ -1,5 +1,5 @@
-//! One runtime, its store and a backend that keeps its book, under faults by the dice: a simulation in
-//! which nothing but a seed decides what happens, and a checker over each whole history.
+//! Deterministic simulation: one runtime, its store and a backend under injected faults. The seed
+//! alone decides what happens, and a checker judges each whole history.
 //!
 //! `scripts/show faults` runs many of them, and `scripts/show faults --seed N` plays one again.
 
@@ -26,7 +26,7 @@ use workspace::Workspace;
 /// How many histories every run of the tests plays, in as many tests as there are.
 const EACH: u64 = 250;
 
-/// A number that somebody gave.
+/// A number from the environment.
 fn given(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, and not `{text}`")))

@@ -1,4 +1,4 @@
-//! A process: it can be stopped for a while and killed, and all of its work stops or dies with it.
+//! Simulated process: it can be paused and killed, and all of its work stops or dies with it.
 
 use std::collections::BTreeMap;
 use std::future::Future;

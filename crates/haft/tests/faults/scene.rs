@@ -1,4 +1,5 @@
-//! Shared state of one history: the dice, the clock of the machine, the disk, and what was seen.
+//! Shared state of one history: the random numbers, the machine's clock, the disk, and what was
+//! seen.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

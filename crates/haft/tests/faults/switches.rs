@@ -1,4 +1,4 @@
-//! The checker finds every mechanism that is switched off, within some seeds.
+//! Checker tests: the checker notices every mechanism that is switched off, within some seeds.
 
 use haft_ledger::sabotage::{Mechanism, switch_off};
 

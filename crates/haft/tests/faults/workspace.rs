@@ -1,5 +1,5 @@
-//! The contracts of the simulation, read once, and the driver through which every history reaches its
-//! own backend.
+//! Simulation workspace: contracts, read once, and the driver through which every history reaches
+//! its own backend.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,16 +15,16 @@ use crate::backend::Backend;
 /// How long an attempt may take, in milliseconds.
 pub(crate) const TIMEOUT: u64 = 15_000;
 
-/// What tools there are. Each intent is one call of one of them, sent as often as its caller wants.
+/// The tools. Each intent is one call of one of them, sent as often as its caller wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tool {
-    /// Says when it sends, can be looked up, and is called with a key.
+    /// Reports its submission, supports status queries, and is called with an idempotency key.
     Pay,
     /// The same without a key.
     Charge,
-    /// Neither says when it sends nor can be looked up.
+    /// Neither reports its submission nor supports status queries.
     Plain,
-    /// Its backend keeps keys, and it is tried again.
+    /// Its backend deduplicates by key, and it is retried.
     Put,
     /// Changes nothing.
     Look,

@@ -1,4 +1,4 @@
-//! Hooks that are addresses: signed questions, and each way in which an answer may fail.
+//! URL hooks: signed requests, and each way in which a response may fail.
 
 use haft_model::{Code, Signature};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::server::{Server, header};
 use crate::stage::{Setting, Stage, WRITE};
 use crate::{ALLOW, runs};
 
-/// A variable that every test has, since nobody may set one.
+/// A variable that every test has, since no test may set one.
 const VARIABLE: &str = "CARGO_MANIFEST_DIR";
 
 fn inventory(entry: &str) -> String {

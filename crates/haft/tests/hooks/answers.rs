@@ -1,4 +1,4 @@
-//! Each of the seven things that a hook may say, and what it is shown.
+//! Hook answers: each of the seven things that a hook may say, and what it is shown.
 
 use haft_model::{Code, Event, ResultStatus, Says, Status};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Each way in which a hook may fail: before the call nothing runs, after it nothing is hidden.
+//! Hook failures: before the call nothing runs, after it nothing is hidden.
 
 use haft_model::{Code, EffectState, Status};
 use serde_json::json;

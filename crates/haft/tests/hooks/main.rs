@@ -1,4 +1,4 @@
-//! Hooks that a workspace names: real programs in the sandbox, and real addresses on this machine.
+//! Hook tests: real programs in the sandbox, and real addresses on this machine.
 
 #![expect(
     clippy::expect_used,

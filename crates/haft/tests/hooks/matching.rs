@@ -1,4 +1,5 @@
-//! A hook applies to no fewer tools than its pattern says, whatever kind they are of.
+//! Hook matching: a hook applies to no fewer tools than its pattern says, whatever kind they are
+//! of.
 
 use haft::{Args, Definitions, Host, HostOptions, LoadOptions, StoreChoice, Tool, define_driver};
 use haft_driver::{Failure, Output};
@@ -106,7 +107,7 @@ async fn hooks_apply_to_status_lookup_calls() {
         .act("pay.status", |_| Box::pin(async { Ok(Output::read(json!({"state": "done"}))) }));
     let stage = guarded(setting, "pay.status").open();
     let envelope = stage.call("pay", json!({})).await;
-    // Nobody could be asked, so nobody knows.
+    // No status query was possible, so the outcome is unknown.
     assert_eq!(envelope.effect_state, EffectState::Unknown);
     let runs = stage.store.runs(&RunFilter::default()).await.unwrap();
     let asked = runs.iter().find(|run| run.tool_id == "pay.status@1").unwrap();

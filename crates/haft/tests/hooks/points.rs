@@ -1,4 +1,4 @@
-//! The six places at which a hook is heard, and the order in which hooks are.
+//! Hook events: the six events that trigger a hook, and the order of hooks.
 
 use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, HookPoint, ResultStatus, Status, Stop};

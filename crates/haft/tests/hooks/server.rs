@@ -1,4 +1,4 @@
-//! A little web server that answers as a test says.
+//! Scripted web server: answers every request as a test says.
 
 use std::sync::{Arc, Mutex};
 

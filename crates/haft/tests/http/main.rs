@@ -1,4 +1,4 @@
-//! A folder with a contract and a driver of kind http, opened by a host, reaches a real server.
+//! HTTP driver tests: a host with a contract and a driver of kind http reaches a real server.
 
 #![expect(
     clippy::panic,
@@ -127,7 +127,7 @@ async fn write_is_retried_only_if_certainly_not_committed() {
     let again = call(&host, "order.pay", json!({"order": "o1"})).await;
     assert_eq!((again.error, again.effect_state), (None, EffectState::Committed));
     assert_eq!((backend.heard().len(), backend.effects()), (2, 1));
-    // Nobody knows what a gateway's failure means, so nothing is sent again.
+    // A gateway's failure leaves the outcome unknown, so there is no retry.
     backend.will(Act::commits(Then::status(502)));
     let lost = call(&host, "order.pay", json!({"order": "o2"})).await;
     let error = lost.error.unwrap();
@@ -136,7 +136,7 @@ async fn write_is_retried_only_if_certainly_not_committed() {
         (Code::DependencyUnavailable, EffectState::Unknown)
     );
     assert_eq!((backend.heard().len(), backend.effects()), (3, 2));
-    // A read may be asked for again.
+    // A read may be retried.
     backend.will(Act::refuses(Then::Reset));
     let read = call(&host, "order.get", json!({"order": "o1"})).await;
     assert_eq!((read.error, backend.heard().len()), (None, 5));

@@ -1,4 +1,4 @@
-//! What is in every catalog without a file.
+//! Builtin tool tests: the contracts that are in every catalog without a file.
 
 use haft::{Error, Workspace};
 use haft_catalog::CatalogEntry;
@@ -166,7 +166,7 @@ fn allowed(plan: &haft_model::Plan) -> Permit {
 fn builtin_contract_examples_match_actual_output() {
     let folder = Folder::new().file("haft.toml", "");
     let workspace = load(&folder);
-    // The first writes what the others look at; a page of somebody else's is not asked for.
+    // The first writes what the others look at; no foreign page is fetched.
     let tools = ["fs.write", "fs.list", "fs.read", "text.search", "time.now"];
     let entries = tools.map(|tool| workspace.snapshot().find(tool).unwrap());
     let mut shown = Vec::new();

@@ -1,4 +1,4 @@
-//! Which files are read, and which of two comes first.
+//! File discovery tests: which files are read, and which of two comes first.
 
 use std::fs;
 

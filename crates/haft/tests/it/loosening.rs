@@ -1,4 +1,5 @@
-//! Random pairs of governing documents: where nothing is told to be looser, nothing is judged looser.
+//! Loosening property test: where no loosening is reported for a change, no call is judged more
+//! loosely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -240,7 +241,7 @@ fn judged(book: &Book, case: &Case) -> Decision {
     decide(&book.rulebook(), &matter, Timestamp::UNIX_EPOCH)
 }
 
-/// Whether everybody who has to answer before has to answer after, too.
+/// Whether every approver required before is required after, too.
 fn asks_no_less(before: &Decision, after: &Decision) -> bool {
     let special = before.needs.iter().filter(|needs| **needs != Needs::default());
     after.verdict > before.verdict || special.into_iter().all(|needs| after.needs.contains(needs))
@@ -343,7 +344,7 @@ fn settings_of_each_kind_are_told_apart_by_strictness() {
     }
 }
 
-/// Changes that let nobody do more in one direction and cannot be shown not to in either.
+/// Changes that let no caller do more in one direction and cannot be shown not to in either.
 const NEITHER: [(&str, &str); 8] = [
     ("", "[workspace]\ndefault_actor = \"agent:other\"\n"),
     ("", "[workspace]\nname = \"other\"\n"),

@@ -1,4 +1,4 @@
-//! A workspace on disk: what is read, what is kept at a reload, and what is refused.
+//! Workspace tests: what is read, what a reload keeps, and what is refused.
 
 #![expect(
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Files that change while a host runs: what is right of them holds, and nothing half-made does.
+//! Hot reload tests: valid changes take effect while a host runs, and half-written ones do not.
 
 use haft::{
     GoverningStanding, Host, HostOptions, LoadOptions, ReloadOutcome, StoreChoice, Workspace,
@@ -154,7 +154,7 @@ fn refresh_applies_rule_at_once_and_drops_broken_contract() {
     let folder = folder.file(ONE, BROKEN);
     assert_eq!(refreshed(&host), said("kept", &[ONE]));
     assert_eq!((in_force(&host).len(), rules(&host)), (2, 0));
-    // Somebody may have moved what the contract said into the rule, or the other way round.
+    // The author may have moved what the contract said into the rule, or the other way round.
     let folder = folder.file("haft.toml", DENY);
     assert_eq!(refreshed(&host), said("without", &[ONE]));
     assert_eq!((in_force(&host), rules(&host)), (vec!["Second. 1.0.0".to_owned()], 1));

@@ -1,4 +1,4 @@
-//! A reload does again what changed, and nothing else.
+//! Incremental reload tests: a reload redoes what changed, and nothing else.
 
 use haft_testkit::Folder;
 

@@ -1,4 +1,4 @@
-//! The examples of a rule are held against all that the rule looks at.
+//! Rule example tests: examples are checked against everything that the rule matches.
 
 use haft::{LoadOptions, Workspace};
 use haft_testkit::Folder;

@@ -1,4 +1,5 @@
-//! Judge against driver, by random spellings: what a driver reaches without a rule is denied with it.
+//! Differential test of rules by random spellings: what a driver reaches without a rule is denied
+//! with it.
 //!
 //! Each spelling is called twice, in a workspace without the rule and in one with it. The first says
 //! what the driver really reaches, and that is all that the second is held to.

@@ -1,5 +1,5 @@
-//! What is judged is what runs: rules on addresses, paths and commands, from a folder through a host to
-//! what a driver really reaches.
+//! Rule enforcement tests: rules on addresses, paths and commands deny exactly what a driver would
+//! really reach.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]

@@ -1,4 +1,4 @@
-//! What turns up only while a call runs is held against the rules then.
+//! Run-time rule tests: a target that turns up only while a call runs is judged then.
 
 use haft_model::Code;
 use serde_json::json;

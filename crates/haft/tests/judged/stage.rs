@@ -1,4 +1,5 @@
-//! A workspace with secrets, links to them and programs, and a web server that keeps a book.
+//! Rule enforcement fixture: a workspace with secrets, links and programs, and a recording web
+//! server.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -105,7 +106,7 @@ pub(crate) fn open(folder: &Folder, port: u16) -> Host {
     Host::open(folder.path(), options).unwrap()
 }
 
-/// What became of a call by an agent that asks nobody.
+/// The result of an agent's call that needs no approval.
 pub(crate) async fn call(host: &Host, tool: &str, input: Value) -> Envelope {
     let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
     host.runtime().call(Call::new(host.actor("agent:test"), tool, input), manner).await

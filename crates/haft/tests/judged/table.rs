@@ -1,4 +1,4 @@
-//! The spellings by which rules were once passed, each one by one.
+//! Rule bypass regressions: the spellings that once passed a rule, one by one.
 
 use haft_model::Code;
 use serde_json::json;
@@ -31,7 +31,7 @@ async fn denied_address_in_every_spelling_is_denied() {
         let envelope = call(&host, "http.fetch", json!({ "url": url })).await;
         assert_eq!(code(&envelope), Some(Code::PermissionDenied), "{url:?}: {}", shown(&envelope));
     }
-    // The driver refuses what it cannot use, before anybody judges.
+    // The driver refuses an unusable address before authorization.
     let user = call(&host, "http.fetch", json!({ "url": "https://u:p@bank.example/" })).await;
     assert_eq!(code(&user), Some(Code::InputValue));
 }

@@ -1,4 +1,5 @@
-//! A real backend commits and its answer is lost: one effect in every row, and the truth for the caller.
+//! Lost response tests: a backend commits and its response is lost; one effect, and the truth for
+//! the caller.
 //!
 //! `scripts/show lost-response` prints the table.
 
@@ -29,7 +30,7 @@ enum Loss {
     RefusedAtFirst,
 }
 
-/// What the backend offers against it.
+/// What the backend offers against it: status queries, or idempotency keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Offer {
     status: bool,
@@ -124,7 +125,7 @@ async fn row(loss: Loss, offer: Offer) -> Row {
         }
         None => {
             let refused = async {
-                // Nobody is there until one attempt was refused.
+                // The port stays closed until one attempt was refused.
                 while attempts(&host).await == 0 {
                     tokio::task::yield_now().await;
                 }
@@ -155,8 +156,8 @@ async fn attempts(host: &Host) -> usize {
     story.attempts.iter().filter(|attempt| attempt.ended_at.is_some()).count()
 }
 
-/// What has to be so: looked up where it can be, sent again under its key where the backend holds to
-/// it, and unknown otherwise. Never sent again on the off chance.
+/// The expected outcome: resolved by a status query where possible, retried under its key where the
+/// backend deduplicates, and unknown otherwise. Never retried on the off chance.
 fn right(loss: Loss, offer: Offer) -> Row {
     let paid = |sent| Row { effects: 1, sent, told: EffectState::Committed, code: None, id: true };
     let unknown =

@@ -1,4 +1,5 @@
-//! The same call sent again, a thousand times by sixteen callers: one effect, one answer to all.
+//! Deduplication test: the same call sent a thousand times by sixteen callers has one effect and
+//! one result.
 
 use std::collections::BTreeSet;
 use std::future::Future;

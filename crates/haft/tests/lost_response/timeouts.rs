@@ -1,4 +1,4 @@
-//! §23, test 17: two kinds of running out of time.
+//! Timeout tests (§23, test 17): before and after the request was sent.
 
 use haft_ledger::Story;
 use haft_model::{Code, EffectState};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{open, payment, payments, shop};
 
-/// (a) Nobody answers the door until time runs out: nothing was sent, and it was tried again.
+/// (a) The backend refuses connections until the timeout: nothing was sent, and it was retried.
 #[tokio::test]
 async fn test_17_a_nothing_was_sent() {
     let backend = Backend::closed(Keys::Ignored);
@@ -27,7 +27,7 @@ async fn test_17_a_nothing_was_sent() {
     assert_eq!(backend.effects(), 0);
 }
 
-/// (b) It was committed and never answered: one look, and the result is adopted.
+/// (b) It was committed and never answered: one status query, and its result is adopted.
 #[tokio::test]
 async fn test_17_b_status_lookup_adopts_lost_commit() {
     let backend = Backend::new(Keys::Ignored);
@@ -40,7 +40,8 @@ async fn test_17_b_status_lookup_adopts_lost_commit() {
     assert_eq!((payments(&backend), backend.effects(), backend.heard().len()), (1, 1, 2));
 }
 
-/// (c) It was not committed, and the backend keeps to keys: it is sent again under the same one at once.
+/// (c) It was not committed, and the backend deduplicates by key: it is retried under the same key
+/// at once.
 #[tokio::test]
 async fn test_17_c_absent_write_retries_with_same_key() {
     let backend = Backend::new(Keys::Enforced);
@@ -70,7 +71,7 @@ async fn test_17_c_absent_write_before_deadline_not_retried() {
     assert_eq!((payments(&backend), backend.effects()), (1, 0));
 }
 
-/// (d) Nobody can be asked: one payment, and nobody knows.
+/// (d) No status query is possible: one payment, and its outcome is unknown.
 #[tokio::test]
 async fn test_17_d_unknown_outcome_is_not_retried() {
     let backend = Backend::new(Keys::Ignored);

@@ -1,5 +1,5 @@
-//! Files that change while a server is kept: it is another process when its own files changed, and the
-//! same when others did.
+//! MCP server reuse: a reload restarts a server when its own files changed, and keeps it when
+//! others did.
 
 use std::fs;
 use std::path::Path;
@@ -87,7 +87,7 @@ impl Greeter {
     }
 }
 
-/// The contract, of which several calls may be under way.
+/// The contract, of which several calls may be in flight.
 fn contract(words: &str) -> String {
     let side_by_side =
         "metadata: { haft: { class: [read-only], concurrency: { safe: true } } }\n---";

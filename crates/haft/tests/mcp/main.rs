@@ -1,4 +1,4 @@
-//! A folder with a contract, a driver of kind mcp and its server, opened by a host.
+//! MCP driver tests: a host with a contract, a driver of kind mcp and its server.
 
 #![expect(
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Approvals: across a crash, for exactly one thing, answered once.
+//! Approval tests: across a crash, for exactly one plan, answered once.
 
 use std::sync::Arc;
 use std::time::Duration;

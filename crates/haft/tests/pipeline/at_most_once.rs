@@ -1,5 +1,5 @@
-//! A write takes effect at most once for each intent, and whoever is told something is told the truth:
-//! with processes that die, callers that vanish, stores that fail and people who answer, by the dice.
+//! At-most-once model test: a write takes effect at most once per intent and every answer is true,
+//! with random crashes, vanished callers, store failures and approvals.
 
 mod book;
 mod rest;
@@ -93,7 +93,7 @@ fn setting(book: &Arc<Book>, clock: &Arc<StoppedClock>, store: Arc<dyn Store>) -
         })
 }
 
-/// Something that a process is at, for as long as somebody goes on with it.
+/// Work of a process, for as long as the test drives it.
 struct Work<'h> {
     future: Pin<Box<dyn Future<Output = Vec<Envelope>> + 'h>>,
     cancel: Cancel,
@@ -110,7 +110,7 @@ impl<'h> Work<'h> {
 
 struct Game<'h> {
     stage: &'h Stage,
-    /// The store as somebody else sees it, who waits for nobody that stands still.
+    /// The store as an outside observer sees it, who does not wait for a stalled process.
     seen: Arc<dyn Store>,
     hosts: [&'h Host; 3],
     book: Arc<Book>,
@@ -249,13 +249,13 @@ impl<'h> Game<'h> {
         };
         let (runtime, owner) = (self.host().runtime(), self.stage.owner());
         self.works.push(Work::unheard(async move {
-            // Somebody else may have found it out, and the store may fail.
+            // Another process may have resolved it, and the store may fail.
             let _ = runtime.settle(&id, what, &owner, "I looked").await;
             Vec::new()
         }));
     }
 
-    /// Everybody goes on until nobody is at anything any more, and what was left is settled.
+    /// Drives all work until none is left, and resolves what remains.
     async fn come_to_rest(&mut self, story: &str) {
         for round in 0..400 {
             if round < 4 {

@@ -1,5 +1,5 @@
-//! Attempts: another one only where the effect of the last allows it (test 17 of the twenty, as far
-//! as drivers in Rust can show it).
+//! Retry tests: another attempt only where the effect of the last one allows it (test 17 of the
+//! twenty, as far as drivers in Rust can show it).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! An auditor changes nothing by any entry of the library; an entry that is new has to be placed here.
+//! Auditor tests: an auditor changes nothing by any entry of the library; a new entry has to be
+//! listed here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +27,7 @@ const DRIVER: &str = "---\nname: Bank\nid: bank\ndescription: The bank.\nversion
     auth: { login: { cmd: \"true\" } }\n\
     implements:\n  - { tool: note.keep, version: \"1.x\", metadata: { cli: { argv: [pay] } } }\n---\n";
 
-/// Entries that act for somebody and change something.
+/// Entries that act for an actor and change something.
 const CHANGING: [&str; 21] = [
     "answer",
     "answer_and_run",
@@ -51,7 +52,7 @@ const CHANGING: [&str; 21] = [
     "settle",
 ];
 
-/// Entries that look for somebody, and what they are made of.
+/// Entries that read for an actor, and their parts.
 const LOOKING: [&str; 13] = [
     "actor",
     "add",

@@ -1,4 +1,4 @@
-//! Several calls at once: which overlap, in which order they are answered, who goes down with whom.
+//! Batch tests: which calls overlap, in which order they are answered, and which fail together.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

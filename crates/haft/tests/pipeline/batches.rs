@@ -1,4 +1,5 @@
-//! Random batches through all rooms: calls in are results out, whatever is wished meanwhile.
+//! Batch property test: every call of a random batch gets a result, whatever is cancelled
+//! meanwhile.
 
 use std::time::Duration;
 
@@ -127,7 +128,7 @@ async fn round(seed: u64) -> usize {
         }
     };
     let wishing = async {
-        // Some wish before anything ran, so that there is something to supersede on any machine.
+        // Some cancel before anything ran, so that there is something to supersede on any machine.
         if moment > 0 {
             tokio::time::sleep(Duration::from_millis(moment)).await;
         }

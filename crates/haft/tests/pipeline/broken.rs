@@ -1,4 +1,5 @@
-//! Drivers, hooks and people at hand that fail, hang or panic: the call ends all the same.
+//! Broken components: drivers, hooks and approvers that fail, hang or panic; the call ends all the
+//! same.
 
 use std::time::Duration;
 
@@ -152,7 +153,7 @@ async fn post_hook_sees_result_and_may_replace_output() {
     checked(&stage, &envelope).await;
 }
 
-/// Somebody at hand whose reply does not count.
+/// An approver at hand whose reply does not count.
 struct Useless(Reply);
 
 impl Prompt for Useless {
@@ -185,7 +186,7 @@ async fn invalid_reply_leaves_question_open() {
     assert_eq!(stage.store.questions(&open).await.unwrap().len(), 3);
 }
 
-/// Somebody at hand whose asking breaks.
+/// An approver at hand whose prompt panics.
 struct Clumsy;
 
 impl Prompt for Clumsy {

@@ -1,4 +1,4 @@
-//! Calling calls off: what the contract allows happens, and the rest is said.
+//! Cancellation tests: a call is cancelled where its contract allows it, and refused otherwise.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::meddled::{MeddledStore, Meddler};
 use crate::stage::{READ, Setting, Stage, WRITE, extras};
 use crate::story::checked;
 
-/// What became of wishes to stop.
+/// The outcome of cancellation requests.
 fn wishes(facts: &[Fact]) -> Vec<CancelFact> {
     let wish = |fact: &Fact| match &fact.event {
         Event::Progressed(reported) => reported.cancel.as_ref().map(|note| note.fact),
@@ -27,7 +27,7 @@ fn wishes(facts: &[Fact]) -> Vec<CancelFact> {
     facts.iter().filter_map(wish).collect()
 }
 
-/// Calls, and calls it off as soon as its driver works.
+/// Calls, and cancels as soon as the driver works.
 async fn interrupted(stage: &Stage, tool: &str, started: &Notify) -> Envelope {
     let cancel = Cancel::new();
     let manner = CallOptions { cancel: cancel.clone(), ..CallOptions::default() };
@@ -55,7 +55,7 @@ fn obedient(
     }
 }
 
-/// A driver that hears nothing and finishes after a while.
+/// A driver that ignores cancellation and finishes after a while.
 fn busy(
     started: Arc<Notify>,
     time: Duration,
@@ -220,7 +220,7 @@ async fn words_about_calling_off_call_nothing_off() {
 #[tokio::test]
 async fn call_pending_approval_can_be_cancelled_by_authorized_actor() {
     let stage = Setting::default().tool("note.keep", WRITE).open();
-    // Nobody waits for it here.
+    // No caller waits for it here.
     let pending = stage.call_and_leave("note.keep", json!({})).await;
     let runtime = stage.host.runtime();
     let answer = runtime.cancel(&pending.invocation_id, &stage.owner()).await;
@@ -289,7 +289,7 @@ async fn queued_call_can_be_cancelled_by_id() {
     assert_eq!(stage.canary.count(), 1);
 }
 
-/// Lets a call end between the look at it and the wish to call it off.
+/// Lets a call end between its lookup and the cancellation request.
 struct Overtaken {
     go: Arc<Notify>,
 }

@@ -1,4 +1,4 @@
-//! What a driver wants changed in its caller's context, and whether that counts.
+//! Context modifier tests: which changes of its caller's context a driver may make.
 
 use haft_driver::{Attempt, BoxFuture, Failure, Output};
 use haft_model::{Code, ContextOutcome, ContextPolicy, EffectState, Envelope, Stop};

@@ -1,5 +1,5 @@
-//! Deadlines of submitted attempts: moved by forms and by further requests, and kept where a record has
-//! none.
+//! Deadlines of submitted attempts: moved by forms and by further requests, and kept where a
+//! record has none.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

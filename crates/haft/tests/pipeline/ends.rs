@@ -1,4 +1,4 @@
-//! Every way in which a call can end: one invocation, one envelope, one exit code.
+//! Call outcomes: every way in which a call can end has one envelope and one exit code.
 
 use std::time::Duration;
 
@@ -187,7 +187,7 @@ async fn while_people_are_asked() {
 
 type Ran<'a> = BoxFuture<'a, Result<Output, Failure>>;
 
-/// Stops when it is told to.
+/// Stops on cancellation.
 fn obeys(attempt: Attempt<'_>) -> Ran<'_> {
     Box::pin(async move {
         attempt.cancel.cancelled().await;

@@ -1,4 +1,4 @@
-//! Another driver where one could not: only where nothing was sent, or for a read.
+//! Driver fallback tests: another driver is tried only where nothing was sent, or for a read.
 
 use haft_driver::{Failure, Output};
 use haft_model::{Blame, Call, Code, EffectState, Envelope, Says, Stop};
@@ -105,7 +105,7 @@ async fn circuit_breaker_skips_failing_driver_unless_pinned() {
     // Both were tried five times; from here on only the one that works is.
     let envelope = stage.call("pay", json!({})).await;
     assert_eq!(about(&stage, envelope), (None, Some("spare".to_owned()), 11));
-    // Whoever insists on it finds out for themselves.
+    // A call that pins the driver bypasses the open circuit.
     let mut call = Call::new(stage.agent(), "pay", json!({}));
     call.pinned = Some("canary".into());
     let envelope = stage.host.call(call).await;

@@ -1,5 +1,5 @@
-//! A ledger that fails at each step in turn: there is always an envelope, and never an effect that
-//! was not on record first.
+//! Ledger fault tests: the ledger fails at each step in turn; there is always an envelope, and
+//! never an effect that was not on record first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,11 +22,11 @@ enum Fault {
     Once,
     /// From one entry on nothing is written.
     FromThen,
-    /// Before one entry, somebody else takes the lease.
+    /// Before one entry, another process takes the lease.
     Stolen,
 }
 
-/// Whoever makes a store misbehave at one of the entries about calls.
+/// A meddler that fails one of the entries about calls.
 struct Faulty {
     fault: Fault,
     at: usize,
@@ -135,7 +135,7 @@ async fn held(stage: &Stage, effects: &Effects, envelope: &Envelope, fault: Faul
     let ended = facts.iter().filter(|fact| fact.event.end().is_some()).count();
     match &envelope.unrecorded {
         Some(_) => assert_eq!(ended, 0),
-        // Whoever took it over ends it; that it took effect is on record all the same.
+        // The process that took the lease ends the call; its effect is on record all the same.
         None if fault == Fault::Stolen && ended == 0 => {
             assert!(facts.iter().any(|fact| matches!(fact.event, Event::EffectObserved(_))));
         }
@@ -144,7 +144,7 @@ async fn held(stage: &Stage, effects: &Effects, envelope: &Envelope, fault: Faul
         }
     }
     let happened = !effects.lock().unwrap().is_empty();
-    // Whoever took it over may have sent it, for all that this process knows.
+    // The process that took the lease may have sent it, for all that this process knows.
     let told = match (fault, envelope.unrecorded.is_some(), envelope.effect_state) {
         (Fault::Stolen, true, EffectState::Unknown) => happened,
         (_, _, effect) => effect.may_have_happened(),
@@ -229,7 +229,7 @@ async fn lost_final_record_is_reported_as_unrecorded() {
     let envelope = stage.call("note.keep", json!({})).await;
     assert_eq!((envelope.error.clone(), envelope.effect_state), (None, EffectState::Committed));
     assert!(envelope.unrecorded.is_some());
-    // The lease is kept until the answer was handed over, which is told to the store beside the call.
+    // The lease is kept until the result was delivered, which the store learns beside the call.
     tokio::task::yield_now().await;
     let settled = stage.another(|_| {}).runtime().recover().await.unwrap();
     let [after] = settled.as_slice() else { panic!("{settled:?}") };

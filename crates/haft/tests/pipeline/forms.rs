@@ -1,4 +1,5 @@
-//! Forms that a backend wants filled in while a call runs: put to people, answered, declined, left.
+//! Elicitation tests: forms that a backend wants filled in while a call runs, answered, declined or
+//! left.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -106,7 +107,7 @@ async fn answered_form_lets_call_continue() {
             (run.status, run.approval_id.as_ref()),
             (Status::NeedsInput, Some(&question.id))
         );
-        // Longer than the call may take: its time stands still.
+        // Longer than the call's timeout, which stands still meanwhile.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let reply = stage.filled(json!({"count": 2}));
         let answered = stage.host.runtime().answer_and_run(&question.id, reply).await.unwrap();
@@ -197,7 +198,7 @@ async fn stop_with_an_open_form_waits_for_no_person() {
     let stage = hotel().open();
     let stopping = async {
         let record = stage.form().await;
-        // Much longer than anybody waits: what ends it is that the form is withdrawn.
+        // Much longer than any test waits: the withdrawal of the form ends it.
         let stopped = stage.host.runtime().stop(Duration::from_secs(3600));
         let left = tokio::time::timeout(Duration::from_secs(30), stopped).await.unwrap();
         (record, left)
@@ -271,7 +272,7 @@ async fn nonwaiting_caller_gets_pending_form_and_call_continues() {
             (ResultStatus::Pending, Status::NeedsInput, Some(&record.question.id))
         );
         assert_eq!(pending.effect_state, EffectState::Submitted);
-        // The same call meanwhile is the same call, and waits for the same people.
+        // A repeat meanwhile joins the first call, and waits for the same people.
         let again = stage.call_and_leave("buy", json!({"n": 1})).await;
         assert_eq!(
             (again.invocation_id, again.final_status, again.approval_id),

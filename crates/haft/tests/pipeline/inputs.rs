@@ -1,4 +1,4 @@
-//! The four inputs of a call, and who may change them.
+//! Input stages: the four inputs of a call, and which component may change them.
 
 use haft_driver::HookAnswer;
 use haft_model::{Call, Code, Decided, Digest, Event, Fact, HookPoint, Mutation, MutationSource};

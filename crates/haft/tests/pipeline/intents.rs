@@ -1,4 +1,4 @@
-//! One intent, one effect: by key, by contract, and by the call itself.
+//! Idempotency tests: one intent, one effect, by key, by contract, and by the call itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -89,7 +89,7 @@ async fn test_18_concurrent_equal_calls_share_first_result() {
             Box::pin(runtime.call(call(&stage, json!({"amount": 5}), key), CallOptions::default()))
         };
         let mut calls: Vec<_> = (0..16).map(|_| send()).collect();
-        // Each of them is under way before the first may go on.
+        // Each of them is in flight before the first may go on.
         for call in &mut calls {
             assert!(
                 std::future::poll_fn(|context| Poll::Ready(

@@ -1,4 +1,4 @@
-//! Keys that nobody would choose, and followers who lose interest: nothing breaks, and nothing is done
+//! Idempotency key edge cases: odd keys and followers that go away break nothing, and nothing runs
 //! twice.
 
 use std::future::Future;
@@ -108,7 +108,7 @@ async fn cancelled_or_dropped_duplicate_leaves_original_call_running() {
         let follower = follower.await;
         assert_eq!(code(&follower), Some(Code::CanceledCaller));
         assert!(follower.error.unwrap().message.contains("which goes on"));
-        // A batch that is dropped while one of its calls waits takes nobody along.
+        // A batch that is dropped while one of its calls waits affects no other caller.
         let batch = host.runtime().batch_all(Batch::new([call()]), CallOptions::default());
         begins(&mut Box::pin(batch)).await;
     }

@@ -1,5 +1,5 @@
-//! Time that matters: how long a lost call is still possible, and how long a process may act that stood
-//! still or whose clock was set.
+//! Clock tests: how long a lost call is still possible, and how long a process may act that stalled
+//! or whose clock was set.
 
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -56,7 +56,7 @@ impl Clock for Machine {
     }
 
     fn time(&self) -> DualTime {
-        let boot = BootTime { id: "one".to_owned(), micros: self.micros() };
+        let boot = BootTime { id: "one".into(), micros: self.micros() };
         DualTime { at: self.now(), boot: Some(boot) }
     }
 }
@@ -207,7 +207,7 @@ async fn a_person_settles_absent_only_after_the_deadline() {
     assert_eq!(recorded(&stage, &first).await, EffectState::NotCommitted);
 }
 
-/// Lets the machine sleep once a submission is on record, before anybody hears of it.
+/// Lets the machine sleep once a submission is on record, before the runtime learns of it.
 struct Sleepy(Machine, i64);
 
 impl Meddler for Sleepy {

@@ -1,4 +1,5 @@
-//! Limits: who sets them, whose calls they count, and that what did not run was not used.
+//! Quota tests: who sets a limit, whose calls it counts, and that a call that did not run used
+//! nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -205,7 +206,7 @@ async fn pending_or_rejected_call_consumes_no_quota() {
     let late = stage.answer(&second, stage.yes()).await;
     assert!(!ran(&late), "a yes is no reason to go beyond a limit");
     checked(&stage, &late).await;
-    // Nobody is asked in vain.
+    // No approver is asked in vain.
     let refused = stage.call_and_leave("note.keep", fresh()).await;
     assert_eq!((refused.approval_id.clone(), ran(&refused)), (None, false));
     assert_eq!(stage.canary.count(), 1);
@@ -254,7 +255,7 @@ async fn call_cancelled_in_queue_consumes_no_quota() {
     assert!(!ran(&stage.call("note.keep", fresh()).await));
 }
 
-/// Somebody who keeps the first attempt from being put on record.
+/// A meddler that keeps the first attempt off the record.
 struct Jammed(AtomicUsize);
 
 impl Meddler for Jammed {

@@ -1,4 +1,4 @@
-//! Calls through the whole pipeline, as an embedder makes them.
+//! Pipeline tests: calls through the whole pipeline, as an embedder makes them.
 
 #![expect(
     clippy::expect_used,

@@ -1,4 +1,5 @@
-//! Numbers are exact from the caller's text to the driver, or the call is refused.
+//! Number precision: numbers are exact from the caller's text to the driver, or the call is
+//! refused.
 
 use haft_driver::HookAnswer;
 use haft_model::{Call, Code, Digest, Envelope, HookPoint};

@@ -1,5 +1,4 @@
-//! A store that is down or does not answer: nothing is done without a record, and every call is
-//! answered within its own time.
+//! Store outage: nothing runs without a record, and every call is answered within its own timeout.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

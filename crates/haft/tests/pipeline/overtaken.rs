@@ -1,5 +1,5 @@
-//! Calls that somebody else carried on, and attempts that nobody knows the end of: what their
-//! callers are told is true.
+//! Lost leases: calls that another process carried on, and attempts with an unknown outcome; every
+//! caller is told the truth.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,7 +87,7 @@ async fn is_pending(call: &mut (impl Future + Unpin)) -> bool {
     std::future::poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_pending())).await
 }
 
-/// The question that a call waits for, while nobody goes on with it.
+/// The question that a call waits for, while no process drives it.
 async fn asked(stage: &Stage, call: &mut (impl Future + Unpin)) -> haft_model::QuestionId {
     loop {
         assert!(is_pending(call).await);
@@ -121,7 +121,7 @@ async fn superseded_process_reports_unknown_effect_not_unsent() {
         let told = slow.await;
         assert_eq!((told.effect_state, stage.canary.count()), (EffectState::Unknown, 1));
         assert!(!told.error.unwrap().retry.safe);
-        // The answer is there for whoever asks.
+        // A repeat gets the stored answer.
         let again = other.call(Call::new(stage.agent(), "pay", json!({}))).await;
         assert_eq!((again.effect_state, again.replayed), (EffectState::Committed, true));
     }

@@ -1,4 +1,4 @@
-//! A permit is for one exact plan.
+//! Permit tests: a permit is for one exact plan.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Progress: in order, without a gap, live and on replay.
+//! Progress tests: in order, without a gap, live and on replay.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ async fn resubscribing_client_misses_no_progress() {
                 last = Some(entry.seq);
                 live.extend(reported(&Reader::facts(&entry).unwrap()));
                 if live.len() == 20 {
-                    // The line breaks; somebody else goes on from the last that was seen.
+                    // The connection breaks; a new subscription resumes after the last seen entry.
                     subscription = stage.host.subscribe(last);
                 }
             }

@@ -1,4 +1,5 @@
-//! Random mixes of tools, inputs, hooks, answers and wishes to stop: what must hold, holds.
+//! Pipeline property test: invariants hold for random mixes of tools, hooks, approvals and
+//! cancellations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use serde_json::{Value, json};
 use crate::stage::{READ, Scripted, Setting, Stage, WRITE, extras};
 use crate::story::{checked, sent};
 
-/// Stands for what nobody may see.
+/// A canary for a value that must stay redacted.
 const SECRET: &str = "hush-hush-0042";
 
 const TOOLS: [&str; 8] = [

@@ -1,4 +1,4 @@
-//! How drivers are decides who serves a call: set up, logged in, working.
+//! Readiness routing: installation, login and health decide which driver serves a call.
 
 use std::fs;
 
@@ -122,7 +122,7 @@ async fn failed_health_check_skips_driver_until_next_success() {
     };
     let sick = check("false", "PT1H");
     let stage = served_by(&[("first", &sick), ("second", "")]).open();
-    // Nobody looked yet, and that is no reason.
+    // Not probed yet, and that is no reason to refuse.
     assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
     let probed = stage.host.probe(false).await.unwrap();
     assert_eq!(probed.len(), 1);

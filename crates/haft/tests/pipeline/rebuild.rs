@@ -1,4 +1,4 @@
-//! The log is the truth: whoever reads it again gets the same records.
+//! Projection rebuild: replaying the log gives the same records.
 
 use std::collections::BTreeSet;
 use std::path::Path;

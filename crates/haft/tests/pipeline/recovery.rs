@@ -1,4 +1,4 @@
-//! Calls whose process died: what is found out, what stays unknown, and what may still run.
+//! Recovery tests: calls whose process died are resolved, stay unknown, or may still run.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -44,13 +44,13 @@ fn hanging(haft: &str, submits: bool) -> (Setting, Arc<StoppedClock>) {
     (setting, clock)
 }
 
-/// Calls, and dies as soon as the driver is under way.
+/// Calls, and dies as soon as the driver runs.
 async fn die(stage: &Stage, input: Value, effect: EffectState) {
     let call = Call::new(stage.agent(), "pay", input);
     die_in(stage, stage.host.runtime().call(call, CallOptions::default()), effect).await;
 }
 
-/// Dies in the middle of something, as soon as the driver is under way.
+/// Dies in the middle of something, as soon as the driver runs.
 async fn die_in(stage: &Stage, calling: impl Future, effect: EffectState) {
     let before = stage.canary.count();
     let mut calling = Box::pin(calling);

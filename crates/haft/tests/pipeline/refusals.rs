@@ -1,4 +1,4 @@
-//! Calls that are refused before anything happens.
+//! Refusal tests: calls that are refused before anything happens.
 
 use haft_catalog::{Viewer, Visibility};
 use haft_model::{Call, Code, Event, HookPoint, ResultStatus, Status, Stop, ToolKey};

@@ -1,4 +1,4 @@
-//! Results: large, empty, gone, kept elsewhere; each said in words of its own.
+//! Result tests: large, empty, missing and external results, each reported in its own words.
 
 use haft_driver::Output;
 use haft_ledger::MemoryStore;

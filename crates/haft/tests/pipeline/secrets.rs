@@ -1,4 +1,4 @@
-//! Sensitive values: in no entry, envelope, question, error or event, whatever becomes of the call.
+//! Redaction tests: sensitive values appear in no entry, envelope, question, error or event.
 
 use haft_driver::{Failure, HookAnswer, Output};
 use haft_model::{Call, Code, Content, EffectState, Envelope, HookPoint, Link, Progress, Stop};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Scripted, Setting, Stage, WRITE, extras};
 
-/// Stands for what nobody may see.
+/// A canary for a value that must stay redacted.
 const CANARY: &str = "canary \"471108150815\"\\0815";
 const NUMBER: i64 = 987_654_321;
 

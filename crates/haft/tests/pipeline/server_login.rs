@@ -1,4 +1,5 @@
-//! Logging in to an MCP server elsewhere, as `haft login` does it, and what becomes of the token.
+//! OAuth login tests: logging in to a remote MCP server as `haft login` does, and the life of its
+//! token.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

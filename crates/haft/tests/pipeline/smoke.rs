@@ -1,4 +1,4 @@
-//! The plainest calls.
+//! Smoke tests: the plainest calls.
 
 use haft_model::{ResultStatus, Status};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A workspace of its own for every test, with a driver that counts how often it is reached.
+//! Test stage: a workspace for each test, with a canary driver that counts its calls.
 
 #[path = "../support/accepted.rs"]
 mod accepted;
@@ -166,7 +166,7 @@ impl Default for Setting {
 /// Frontmatter that makes a tool a read.
 pub(crate) const READ: &str = "mutates: []\nrisk_level: 0\napproval: auto\n";
 
-/// Frontmatter that makes a tool a scoped write that asks nobody by itself.
+/// Frontmatter that makes a tool a scoped write that needs no approval by itself.
 pub(crate) const WRITE: &str = "mutates: [\"workspace:*\"]\nrisk_level: 1\napproval: auto\n";
 
 impl Setting {

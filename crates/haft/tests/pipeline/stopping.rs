@@ -1,4 +1,5 @@
-//! Stopping: what is under way may end, people may still answer, and nothing new begins.
+//! Graceful shutdown tests: calls in flight may end, people may still answer, and nothing new
+//! begins.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What must hold of every call, whatever became of it.
+//! Invocation history checks: what must hold of every call, whatever its outcome.
 
 use std::collections::BTreeSet;
 

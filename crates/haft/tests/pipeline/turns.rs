@@ -1,4 +1,4 @@
-//! What a batch hands over and when: its rules are on record, and each result comes in its turn.
+//! Batch ordering: the rules of a batch are on record, and each result comes in its turn.
 
 use std::sync::Arc;
 use std::time::Duration;

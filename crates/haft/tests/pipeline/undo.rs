@@ -1,4 +1,4 @@
-//! What is learned of an effect after the end: people settle what nobody knew, and calls undo calls.
+//! Resolution and compensation: people resolve unknown outcomes, and calls undo calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -111,7 +111,7 @@ async fn added(stage: &Stage) -> Envelope {
     envelope
 }
 
-/// What nobody may change of a call that was undone.
+/// The parts of a compensated call that must not change.
 fn unchanged(story: &Story) -> Value {
     let mut record = story.records().remove(0).1;
     for name in ["effect_state", "compensated_by", "evidence_refs"] {
@@ -261,7 +261,7 @@ async fn approval_after_compensation_deadline_compensates_nothing() {
         let envelope = match here {
             true => stage.answer(&id, stage.yes()).await,
             false => {
-                // Somebody says yes elsewhere, and the process that would run it is another one.
+                // A person approves elsewhere, and another process runs it.
                 stage.host.runtime().answer(&id, stage.yes()).await.unwrap();
                 stage.another(|_| {}).runtime().recover().await.unwrap().remove(0)
             }

@@ -1,4 +1,4 @@
-//! Secrets from end to end: opened on record, and nowhere to be seen however they come back.
+//! Secret handling from end to end: opened on record, and redacted however a value comes back.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Setting, Stage, WRITE};
 
-/// What nobody may see. It has letters that JSON, addresses and base64 write in other ways.
+/// A canary secret with letters that JSON, addresses and base64 encode differently.
 const TOKEN: &str = "tok/\"open\\sesame\"?é-4711";
 
 const INVENTORY: &str = "---

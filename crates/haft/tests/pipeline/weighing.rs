@@ -1,4 +1,4 @@
-//! The most restrictive opinion wins, and every refusal says whose it was.
+//! Authorization tests: the most restrictive opinion wins, and every refusal names its source.
 
 use haft_driver::HookAnswer;
 use haft_model::{Code, HookPoint, Layer, ResultStatus, Says, Status};

@@ -1,4 +1,4 @@
-//! Wishes about a batch that come from outside: interrupted, or superseded by another stream.
+//! Batch cancellation from outside: interrupted, or superseded by another stream.
 
 use std::sync::Arc;
 

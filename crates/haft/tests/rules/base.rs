@@ -1,4 +1,4 @@
-//! Good documents, one top-level field per line, and how a case spoils them.
+//! Base documents: valid documents, one top-level field per line, that a case spoils.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The form of a case: a sentence, files, and what is said of them.
+//! Case format: a sentence, files, and the expected diagnostics.
 //!
 //! | line | meaning |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! No rule without a case.
+//! Rule coverage: no rule without a case.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Every rule, held by cases: files in, all diagnostics out.
+//! Lint rule tests: every rule has cases, files in and all diagnostics out.
 //!
 //! The cases stand in `fixtures/rules/*.cases`, the good documents that they spoil in
 //! `fixtures/rules/bases`. With `HAFT_BLESS=1` each file is rewritten with what happened, for review.

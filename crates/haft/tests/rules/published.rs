@@ -1,4 +1,4 @@
-//! `Y020`: manifests against the schemas of a folder.
+//! Published schema tests (`Y020`): manifests against the schemas of a folder.
 
 use haft::{Error, LoadOptions, Workspace};
 use haft_testkit::Folder;

@@ -1,4 +1,4 @@
-//! A folder with a contract and a driver of kind sdk, opened by a host, calls a real function.
+//! SDK driver tests: a host with a contract and a driver of kind sdk calls a real function.
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 

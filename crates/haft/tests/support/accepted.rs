@@ -1,4 +1,4 @@
-//! A workspace that its people accepted, as tests of calls begin.
+//! Accepted workspace: the state from which tests of calls begin.
 
 use haft::{LoadOptions, Workspace};
 use haft_testkit::Folder;

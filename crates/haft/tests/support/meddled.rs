@@ -1,4 +1,5 @@
-//! A store with somebody between it and the test, who may fail, steal or end everything at a write.
+//! Fault-injecting store: a meddler between the test and its store may fail, steal or stop any
+//! write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use haft_ledger::{
 };
 use haft_model::{Digest, DualTime, InvocationId, KeySource, StandingAnswer, Token};
 
-/// Somebody who stands between a test and its store. What is not said is passed on as it is.
+/// Hooks into the store of a test. By default each passes its operation on unchanged.
 pub(crate) trait Meddler: Send + Sync {
     /// What becomes of an entry.
     fn append<'a>(
@@ -49,7 +50,7 @@ pub(crate) struct MeddledStore<M> {
 }
 
 impl<M: Meddler> MeddledStore<M> {
-    /// A store that somebody meddles with.
+    /// Wraps a store with a meddler.
     pub(crate) fn new(store: Arc<dyn Store>, meddler: M) -> MeddledStore<M> {
         MeddledStore { store, meddler }
     }

@@ -1,4 +1,4 @@
-//! The trace of a caller reaches what stands behind each kind of driver.
+//! Trace propagation: the trace of a caller reaches the backend of each kind of driver.
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 

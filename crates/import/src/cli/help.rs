@@ -1,13 +1,13 @@
-//! The help of a program, as far as it follows the habits of clap, argparse, cobra, GNU and git.
+//! Help parser: reads help texts in the styles of clap, argparse, cobra, GNU and git.
 
 use super::option::Flag;
 use super::usage::{self, Positional};
 use crate::text;
 
-/// What a help text says.
+/// A parsed help text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Help {
-    /// What the program does, in its own words.
+    /// The program's description, in its own words.
     pub about: String,
     /// Subcommands with what they do.
     pub subcommands: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! One option of a program: `-o, --output <FILE>  Where to write`.
+//! Option parser: one option of a program, `-o, --output <FILE>  Where to write`.
 
 use serde_json::{Value, json};
 

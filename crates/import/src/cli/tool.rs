@@ -1,4 +1,4 @@
-//! The contract of one command, and the arguments that carry it out.
+//! Command import: the contract of one command, and the argument templates that run it.
 
 use serde_json::{Map, Value, json};
 

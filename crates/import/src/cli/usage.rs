@@ -1,4 +1,4 @@
-//! The line that shows how a program is called, and the arguments in it.
+//! Usage parser: the positional arguments in a program's usage line.
 
 use crate::text;
 

@@ -1,4 +1,4 @@
-//! Settings of other programs in, servers out.
+//! Client settings tests: settings of other programs in, servers out.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! How a server is started or reached, with every secret taken out of its command line.
+//! Server launch: how a server is started or reached, with every secret redacted from its command
+//! line.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +52,7 @@ pub(super) struct Launch {
     pub(super) transport: &'static str,
     pub(super) hosts: Vec<String>,
     pub(super) secrets: Vec<Secret>,
-    /// What proves who we are to whoever gives out logins.
+    /// The OAuth client secret, for the authorization server.
     pub(super) client_secret: Option<Secret>,
     /// What it is called for people, without anything secret.
     pub(super) shown: String,

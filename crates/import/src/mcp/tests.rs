@@ -1,4 +1,4 @@
-//! Which values are taken for secrets, and what servers are called.
+//! MCP import tests: which values count as secrets, and how servers are named.
 
 use serde_json::json;
 

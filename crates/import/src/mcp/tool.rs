@@ -1,4 +1,4 @@
-//! The contract of one tool of a server.
+//! MCP tool import: the contract of one tool of a server.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::manifest::manifest;
 use crate::schema::{Dialect, Root, Side, shaped};
 use crate::text;
 
-/// What a server may say of its tools and nobody has to believe.
+/// Annotations that a server may send and that the import does not believe.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /// Writes the contract, and notes what was decided.

@@ -1,4 +1,4 @@
-//! Changes made inside of a text: what did not change stays as people wrote it, comments included.
+//! In-place edit of YAML: unchanged parts stay as people wrote them, comments included.
 
 use std::ops::Range;
 

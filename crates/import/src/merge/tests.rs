@@ -1,4 +1,4 @@
-//! Three versions of a file in, one file and its conflicts out.
+//! Merge tests: three versions of a file in, one file and its conflicts out.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Three trees into one, field by field: who changed something has the say, and people where both did.
+//! Three-way tree merge, field by field: the side that changed wins, and people win where both did.
 
 use serde_json::{Map, Value};
 

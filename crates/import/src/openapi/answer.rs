@@ -1,4 +1,5 @@
-//! Answers: what comes out where all is well, and which refusals have a meaning of their own.
+//! OpenAPI responses: the output schema of a success, and the error responses with a meaning of
+//! their own.
 
 use serde_json::{Map, Value, json};
 
@@ -7,14 +8,14 @@ use super::document::Document;
 use crate::schema::{Loss, Side, shaped};
 use crate::text;
 
-/// What an operation gives back.
+/// The response of an operation.
 #[derive(Clone, Debug)]
 pub(super) struct OperationResponse {
     /// The schema of the output.
     pub(super) outputs: Value,
     /// The name under which the answer stands in it, where it is no object.
     pub(super) wrap: Option<&'static str>,
-    /// What to ask for, where that is not plain JSON.
+    /// Content negotiation: the `Accept` header, where that is not plain JSON.
     pub(super) accept: Option<String>,
     /// A media type that no driver reads.
     pub(super) unreadable: Option<String>,
@@ -30,7 +31,7 @@ pub(super) struct ErrorResponse {
     pub(super) meaning: String,
 }
 
-/// What an operation gives back where all is well.
+/// The success response of an operation.
 pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> OperationResponse {
     let empty = OperationResponse {
         outputs: json!({ "type": "object" }),

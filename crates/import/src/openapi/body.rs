@@ -1,4 +1,4 @@
-//! Request bodies: which of the offered forms is used, and which inputs it is made of.
+//! OpenAPI request bodies: which media type is used, and which inputs make up the body.
 
 use serde_json::{Map, Value};
 

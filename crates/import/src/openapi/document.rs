@@ -1,4 +1,4 @@
-//! The document as it is.
+//! OpenAPI document: the parsed source with its references.
 
 use std::ops::Deref;
 

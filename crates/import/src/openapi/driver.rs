@@ -1,5 +1,5 @@
-//! The drivers of an import: one `DRIVER.md` for each host, and one more where some of its operations
-//! ask for no login, because nothing is sent without the login that a driver declares.
+//! Driver generation: one `DRIVER.md` for each host, and one more where some of its operations need
+//! no login, because a driver sends nothing without the login that it declares.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Operations: what each is called, and the request that carries it out.
+//! OpenAPI operations: the id of each, and the HTTP request that performs it.
 
 mod inputs;
 mod path;
@@ -90,7 +90,7 @@ pub(super) fn all<'d>(
     found
 }
 
-/// What carries an operation out.
+/// The HTTP request of an operation.
 pub(super) struct OperationRequest {
     /// The schema of the input.
     pub(super) inputs: Value,
@@ -102,7 +102,7 @@ pub(super) struct OperationRequest {
     /// The header that carries the idempotency key, and whether it must.
     pub(super) key: Option<(String, bool)>,
     pub(super) logins: Vec<SecurityScheme>,
-    /// Whether it asks for no login at all, and not only for one that nobody here has.
+    /// Whether it needs no login at all, as opposed to one that is not available here.
     pub(super) public: bool,
     pub(super) answer: OperationResponse,
     pub(super) refusals: Vec<ErrorResponse>,

@@ -1,4 +1,4 @@
-//! Parameters: what an input is called, where it goes, and how it is written there.
+//! OpenAPI parameters: the input's name, its location, and its serialization style.
 
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ const OTHERS_SAY: [&str; 13] = [
 /// Headers that carry credentials whatever a document calls them.
 const CREDENTIALS: [&str; 3] = ["x-api-key", "api-key", "cookie"];
 
-/// Where a parameter goes.
+/// The location of a parameter in the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParameterLocation {
     Path,

@@ -6,7 +6,7 @@ use super::document::Document;
 use crate::secret::{Secret, SecretForm};
 use crate::text;
 
-/// Where a secret stands in a request.
+/// The location of a secret in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Carrier {
     /// A header, and what stands before the secret.
@@ -31,7 +31,7 @@ pub(super) struct Logins {
     all: Vec<SecurityScheme>,
 }
 
-/// What an operation asks for.
+/// The security requirement of an operation.
 pub(super) enum SecurityNeed<'l> {
     /// Nothing.
     Nothing,
@@ -51,7 +51,7 @@ impl Logins {
         Logins { import: import.to_owned(), all: all.collect() }
     }
 
-    /// What an operation asks for: the first of the ways that it offers and we can go.
+    /// The security requirement of an operation: the first supported alternative.
     pub(super) fn asked(&self, document: &Document<'_>, operation: &Value) -> SecurityNeed<'_> {
         let stated = operation.get("security").or_else(|| document.get("security"));
         let ways = stated.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -95,7 +95,7 @@ fn login(import: &str, scheme: &str, carrier: Carrier, description: String) -> S
     }
 }
 
-/// Where the secret of a scheme stands, and what kind of secret it is.
+/// The location of a scheme's secret, and its kind.
 fn carrier(raw: &Value) -> Option<(Carrier, String)> {
     let field = |name: &str| raw.get(name).and_then(Value::as_str).unwrap_or_default();
     let name = text::line(field("name"), 100);

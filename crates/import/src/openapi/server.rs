@@ -1,4 +1,4 @@
-//! Where requests go: the server that the document names, or the best that can be made of it.
+//! OpenAPI servers: the base URL that the document names, or the best guess.
 
 use haft_contract::host::{host_of, is_loopback, is_private};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::OpenApiOptions;
 use super::document::Document;
 
-/// An address that is never anybody's, for documents that name no server.
+/// A reserved address that never resolves, for documents that name no server.
 const NOWHERE: &str = "https://server.invalid";
 
 /// One server.

@@ -1,4 +1,4 @@
-//! Swagger 2.0, written anew as the OpenAPI 3.0 document that says the same.
+//! Swagger 2.0 conversion: rewrites a document as the equivalent OpenAPI 3.0 document.
 
 use std::borrow::Cow;
 

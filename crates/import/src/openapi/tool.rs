@@ -1,4 +1,4 @@
-//! The contract of an operation, as a `TOOL.md`.
+//! Operation contract: writes the `TOOL.md` of an operation.
 
 use serde_json::{Map, Value, json};
 
@@ -110,7 +110,7 @@ fn haft(
     haft
 }
 
-/// How a repeated call is recognised: by a key in a header, or because HTTP says it does no harm.
+/// The idempotency mode: by a key in a header, or by the semantics of the HTTP method.
 fn mode(request: &OperationRequest, effects: &MethodEffects) -> Option<&'static str> {
     match &request.key {
         Some((_, true)) => Some("required"),
@@ -119,7 +119,7 @@ fn mode(request: &OperationRequest, effects: &MethodEffects) -> Option<&'static 
     }
 }
 
-/// Inputs that no log should hold.
+/// Redaction: inputs that no log should hold.
 fn passwords(inputs: &Value) -> Vec<String> {
     let properties = inputs.get("properties").and_then(Value::as_object).into_iter().flatten();
     let secret = properties.filter(|(name, schema)| {

@@ -1,4 +1,5 @@
-//! What HTTP says of its methods, which is the most that is known of an operation's effects.
+//! HTTP method semantics: the effects that a method implies, the most that is known of an
+//! operation.
 
 /// A method that a driver of kind http can send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,12 +11,12 @@ pub(super) enum Verb {
     Delete,
 }
 
-/// What a contract says because of its method.
+/// The effects that a method implies.
 pub(super) struct MethodEffects {
     pub(super) changes: bool,
     pub(super) risk: u8,
     pub(super) approval: &'static str,
-    /// Whether sending it twice does no more than once.
+    /// Whether a second request has no further effect.
     pub(super) idempotent: bool,
     pub(super) class: Option<&'static str>,
     pub(super) why: &'static str,

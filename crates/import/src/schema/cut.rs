@@ -1,4 +1,5 @@
-//! Schemas that are larger than a contract can hold lose their depths, and say so.
+//! Schema truncation: cuts the depth of schemas that are larger than a contract can hold, and
+//! reports it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which words of a schema are taken over, and when what stands behind them makes sense.
+//! Schema keywords: which keywords the import copies, and which values of them are valid.
 
 use serde_json::{Map, Value};
 

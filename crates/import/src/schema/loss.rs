@@ -1,7 +1,7 @@
-//! The ledger of an import's schemas: every part of the source that the contract does not keep.
+//! Schema losses: lists every part of a source schema that the contract does not keep.
 //!
-//! Nothing is listed by hand where it is dropped. What was written is held against what was read, so
-//! that a keyword which is forgotten tomorrow is listed tomorrow.
+//! No drop site lists its own loss. The written schema is compared with the source, so that a
+//! keyword which is forgotten tomorrow is listed tomorrow.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use super::{DIALECT, Dialect, Side};
 /// A part of a schema that was not kept, or not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Loss {
-    /// Where it stands: a JSON pointer into the schema, or behind a `#` into the document.
+    /// The position: a JSON pointer into the schema, or behind a `#` into the document.
     pub(crate) pointer: String,
     /// Why it is not kept.
     pub(crate) why: String,
 }
 
-/// What was lost so far, and where the reading stands.
+/// The losses so far, and the current position.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// Where the schema stands that is being written.
+    /// The position of the schema that is being written.
     pub(super) place: String,
     found: BTreeSet<Loss>,
 }

@@ -1,8 +1,8 @@
-//! A document that schemas stand in, and where its references lead.
+//! Reference resolution: a document that holds schemas, and where its `$ref`s lead.
 
 use serde_json::Value;
 
-/// How many references may lead to each other before somebody is going round in circles.
+/// The longest chain of references; a longer one counts as a cycle.
 const LONGEST_CHAIN: usize = 32;
 
 /// The document that references begin at.
@@ -12,7 +12,7 @@ pub(crate) struct Root<'d> {
     pub(crate) dialect: Dialect,
 }
 
-/// What the schemas of a document are written in.
+/// The dialect of a document's schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// OpenAPI 3.0, which is not quite JSON Schema.

@@ -1,4 +1,5 @@
-//! Schemas by chance: every keyword of the source stands in the contract, or in the list of losses.
+//! Property test of schema import: every source keyword is in the contract or in the list of
+//! losses.
 
 use serde_json::{Map, Value, json};
 

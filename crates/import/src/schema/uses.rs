@@ -1,4 +1,4 @@
-//! Which references of a schema are used once, often, or lead back to themselves.
+//! Reference counting: which references of a schema are used once, often, or recursively.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Entries as the standard's event records.
+//! Event records: ledger entries in the standard's form.
 
 use haft_model::record::SCHEMA_VERSION;
 use serde_json::{Map, Value, json};
@@ -11,12 +11,12 @@ pub fn events(entry: &LedgerEntry) -> Result<Vec<Value>, Error> {
     EntryLine::read(entry).map(|line| of(&line, None))
 }
 
-/// The event records of a line. The tool is that of the call where it is known, and else what the
-/// line is about.
+/// The event records of a line. The tool is that of the call where it is known, else the line's
+/// subject.
 pub(super) fn of(line: &EntryLine, tool: Option<&str>) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     for fact in &line.facts {
-        // A fact is a tag and its content, and both have a form.
+        // An event always serializes as a tag and its content.
         let Ok(Value::Object(mut event)) = serde_json::to_value(&fact.event) else { continue };
         let class = event.remove("type").unwrap_or_default();
         let data = event.remove("data").filter(Value::is_object).unwrap_or_else(|| json!({}));

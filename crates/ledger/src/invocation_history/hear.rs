@@ -1,4 +1,4 @@
-//! What each fact adds to a story.
+//! Fold step: applies one fact to an invocation's history.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{Attempt, CallOutcome, Cancel, Inputs, Judgement, PhaseSpan, Story, T
 use crate::QuestionRecord;
 
 impl Story {
-    /// A story of which nothing was told.
+    /// A history without any fact.
     pub(super) fn new(id: InvocationId, at: Timestamp) -> Story {
         Story {
             invocation_id: id,
@@ -65,7 +65,7 @@ impl Story {
         }
     }
 
-    /// Takes in one fact.
+    /// Applies one fact.
     pub(super) fn hear(&mut self, fact: &Fact) {
         let at = fact.at;
         if let Event::Planned(planned) = &fact.event {
@@ -102,7 +102,7 @@ impl Story {
                 }
             }
             Event::PermissionRequested(question) => self.asked(question),
-            // It asks for words and not for a permission, so nothing is decided by it.
+            // An elicitation asks for input and not for permission, so it decides nothing.
             Event::InputRequested(question) => self.open(question),
             Event::InputEnded(ended) => {
                 if let Some(asked) = self.question(&ended.question) {
@@ -237,7 +237,7 @@ impl Story {
     fn started(&mut self, started: &Started, at: Timestamp) {
         self.started_at.get_or_insert(at);
         if self.driver.as_ref().is_none_or(|(known, _)| *known != started.driver) {
-            // Another plan took the place of the one that was understood first.
+            // Another plan replaced the first one.
             self.driver = Some((started.driver.clone(), None));
         }
         self.attempts.push(Attempt {
@@ -279,14 +279,14 @@ impl Story {
     }
 }
 
-/// What is settled stays so.
+/// A settled question stays settled.
 fn settle(record: &mut QuestionRecord, state: QuestionState) {
     if record.state == QuestionState::Open {
         record.state = state;
     }
 }
 
-/// A line of the phase log with times of the calendar.
+/// A line of the phase log with wall clock times.
 fn span(created: Timestamp, line: PhaseLine) -> PhaseSpan {
     let after =
         |micros| created.checked_add(Duration::from_micros(micros)).unwrap_or(Timestamp::MAX);

@@ -1,11 +1,11 @@
-//! What a call's own story says of the intent that it carries out.
+//! Idempotency state of a call, derived from its history.
 
 use haft_model::{EffectState, IntentState};
 
 use super::Story;
 
 impl Story {
-    /// How far the intent is; none where the call carries none out.
+    /// State of the intent; `None` where the call carries none out.
     pub fn intent_state(&self) -> Option<IntentState> {
         self.intent.as_ref()?;
         Some(match (self.ended_at, self.effect_state) {

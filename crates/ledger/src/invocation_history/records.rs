@@ -1,4 +1,5 @@
-//! A story as records of Agent Tool, each under the name of its published schema.
+//! Record export: an invocation's history as records of Agent Tool, each under its published
+//! schema.
 
 mod decision;
 mod invocation;
@@ -10,12 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::Story;
 
-/// A record under way: fields that are absent are left out.
+/// A record in progress: absent fields are left out.
 #[derive(Debug)]
 struct Record(Map<String, Value>);
 
 impl Record {
-    /// A record with what all have: the version, its own id, and the call it belongs to.
+    /// A record with the common fields: version, own id, and invocation.
     fn new(own: &str, id: String, invocation: &InvocationId) -> Record {
         let mut record = Record(Map::new());
         record.set("schema_version", SCHEMA_VERSION).set(own, id).set("invocation_id", invocation);
@@ -23,7 +24,7 @@ impl Record {
     }
 
     fn set(&mut self, name: &str, value: impl serde::Serialize) -> &mut Record {
-        // What is put in here are texts, numbers and facts, which all have a form.
+        // Texts, numbers and facts always serialize.
         let value = serde_json::to_value(value).unwrap_or_default();
         if !value.is_null() {
             self.0.insert(name.to_owned(), value);

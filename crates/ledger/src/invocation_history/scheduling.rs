@@ -1,12 +1,12 @@
-//! Where a call is in the queue, which is an axis of its own beside its status.
+//! Queue state of a call, an axis of its own beside its status.
 
 use haft_model::{QueueState, ResultStatus};
 
 use super::Story;
 
 impl Story {
-    /// The place in the queue: what has a result that was not handed over is completed, and what
-    /// nobody wanted any more is discarded. A call that ended alone was answered at once.
+    /// Queue state: a call whose result was not handed over is completed, and one whose caller
+    /// discarded it is discarded. A call outside of a batch is answered at once.
     pub fn queue_state(&self) -> Option<QueueState> {
         let result = self.result.as_ref().map(|result| result.status);
         if result == Some(ResultStatus::Discarded) {

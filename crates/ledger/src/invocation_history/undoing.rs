@@ -1,4 +1,4 @@
-//! What was learned of an effect after the end: settled by a person, undone by another call.
+//! Compensation and settlement: what was learned of an effect after the call ended.
 
 use haft_model::{
     Compensating, CompensationEnded, EffectObserved, EffectSettled, EffectState, InvocationId,
@@ -8,23 +8,23 @@ use serde::Serialize;
 
 use super::Story;
 
-/// A call that was to undo another.
+/// A compensating call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Undoing {
-    /// Which call.
+    /// Id of the compensating call.
     pub by: InvocationId,
-    /// When it was told to.
+    /// When it began.
     pub began_at: Timestamp,
-    /// When it was over.
+    /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// What was known of the effect after it.
+    /// Effect state after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effect: Option<EffectState>,
 }
 
 impl Story {
-    /// The call that is to undo this one and is not known to be over.
+    /// The compensating call that is not known to be over.
     pub fn open_undoing(&self) -> Option<&InvocationId> {
         let last = self.undoings.last().filter(|last| last.ended_at.is_none());
         last.map(|last| &last.by)

@@ -1,4 +1,5 @@
-//! All the lists at once: what a store in memory keeps, and what a rebuild from the log gives.
+//! Projections: all derived lists at once, as the in-memory store keeps them and a rebuild yields
+//! them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,10 +11,10 @@ use haft_model::{
 use super::{Changes, ProjectionChange, RunChange, Start};
 use crate::{OpenUndoing, QuestionFilter, QuestionRecord, Run, RunFilter, Use, UseFilter};
 
-/// How many runs are given where nobody says.
+/// Default page size of runs.
 pub(crate) const USUAL: usize = 50;
 
-/// The lists.
+/// The derived lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Projections {
     /// In the order in which they came in.
@@ -25,9 +26,9 @@ pub(crate) struct Projections {
     pub(crate) standing: BTreeMap<QuestionId, StandingAnswer>,
     pub(crate) tokens: BTreeMap<TokenId, Token>,
     pub(crate) declared: BTreeMap<String, Digest>,
-    /// The calls that carry out intents, by what those are found by.
+    /// The calls that carry out intents, by intent digest.
     pub(crate) intents: BTreeMap<Digest, BoundIntent>,
-    /// The calls that undo others and did not tell them yet, by those.
+    /// Open compensations: the compensating call by the original call.
     pub(crate) undoings: BTreeMap<InvocationId, InvocationId>,
     /// In the order of the log.
     pub(crate) uses: Vec<Use>,
@@ -36,7 +37,7 @@ pub(crate) struct Projections {
 /// An intent, and the call that carries it out.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BoundIntent {
-    /// The entry that says so.
+    /// Sequence number of the binding entry.
     pub(crate) seq: u64,
     pub(crate) invocation: InvocationId,
     pub(crate) intent: Intent,
@@ -51,7 +52,7 @@ impl Projections {
         Projections { runs, run_at, questions, question_at, ..Projections::default() }
     }
 
-    /// Takes over what an entry changes.
+    /// Applies the changes of an entry.
     pub(crate) fn apply(&mut self, seq: u64, invocation: Option<&InvocationId>, changes: &Changes) {
         if let (Some(id), Some(change)) = (invocation, &changes.run) {
             self.apply_run(id, change);
@@ -133,7 +134,7 @@ impl Projections {
             ProjectionChange::Declared(tool, digest) => {
                 self.declared.insert(tool.clone(), digest.clone());
             }
-            // Whether it was answered is in no fact, so no list that follows from facts has it.
+            // Delivery is in no fact, so no projection of facts has it.
             ProjectionChange::Bound(_, intent) if intent.source == KeySource::Intent => {}
             ProjectionChange::Bound(id, intent) => {
                 let bound =
@@ -165,8 +166,7 @@ impl Projections {
         self.question_at.get(id).and_then(|at| self.questions.get(*at))
     }
 
-    /// The runs that a filter lets through, newest first. Before a run that nobody knows there is
-    /// none.
+    /// The runs that match a filter, newest first. Before an unknown run there are none.
     pub(crate) fn runs(&self, filter: &RunFilter) -> Vec<Run> {
         let end = match &filter.before {
             Some(before) => self.run_at.get(before).copied().unwrap_or(0),
@@ -176,7 +176,7 @@ impl Projections {
         older.filter(|run| wanted(run, filter)).take(most(filter)).cloned().collect()
     }
 
-    /// The questions that a filter lets through, oldest first.
+    /// The questions that match a filter, oldest first.
     pub(crate) fn questions(&self, filter: &QuestionFilter) -> Vec<QuestionRecord> {
         let wanted = |record: &&QuestionRecord| {
             let bound = &record.question.bound;
@@ -188,7 +188,7 @@ impl Projections {
         self.questions.iter().filter(wanted).cloned().collect()
     }
 
-    /// The attempts that a filter lets through, in the order of the log.
+    /// The attempts that match a filter, in log order.
     pub(crate) fn uses(&self, filter: &UseFilter) -> Vec<Use> {
         let wanted = |used: &&Use| {
             used.at >= filter.since
@@ -203,12 +203,12 @@ impl Projections {
     }
 }
 
-/// At most how many runs.
+/// Page size of a filter.
 pub(crate) fn most(filter: &RunFilter) -> usize {
     if filter.most == 0 { USUAL } else { filter.most }
 }
 
-/// A tool's id without its major.
+/// A tool's id without its major version.
 pub(crate) fn bare(tool: &str) -> &str {
     ToolKey::split(tool).0
 }

@@ -1,4 +1,4 @@
-//! What one entry does to the tables, and what the tables say to its guards.
+//! Table updates: applies one entry to the tables, and checks its guards against them.
 
 use haft_model::{
     BootTime, Digest, DualTime, EffectState, InvocationId, KeySource, QuestionState, Status,
@@ -11,14 +11,13 @@ use crate::line::EntryLine;
 use crate::projections::{Changes, ProjectionChange, RunChange, Start, bare};
 use crate::{Disclosure, Guard, OpenUndoing, Run};
 
-/// A time as the tables have it: nanoseconds, which last from 1677 to 2262. What is beyond counts
-/// as the end of that.
+/// A time as the tables store it: nanoseconds from 1677 to 2262, saturating beyond.
 pub(crate) fn nanos(at: Timestamp) -> i64 {
     let nanos = at.as_nanosecond();
     i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// What an intent is found by in the tables. Half a hash will do, and makes rows short.
+/// Lookup key of an intent in the tables. Half a hash is enough, and keeps rows short.
 pub(crate) fn found_by(intent: &Digest) -> [u8; 16] {
     let half = intent.half().or_else(|| Digest::of_bytes(intent.as_str().as_bytes()).half());
     half.unwrap_or_default().to_be_bytes()
@@ -38,7 +37,7 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
                 (SELECT 1 FROM answers AS a WHERE a.question = q.id AND a.person = ?2)";
             db.prepare_cached(text)?.exists(params![question.as_str(), answered_by, nanos(*at)])
         }
-        // A claim asks for itself, in the same transaction.
+        // A claim checks for itself, in the same transaction.
         Guard::Free => Ok(true),
         Guard::NotEnded => {
             let text = "SELECT 1 FROM runs WHERE invocation = ?1 AND ended IS NOT NULL";
@@ -70,7 +69,7 @@ pub(crate) fn holds(db: &Connection, id: Option<&InvocationId>, guard: &Guard) -
     }
 }
 
-/// Applies what an entry changes.
+/// Applies the changes of an entry.
 pub(crate) fn apply(
     db: &Connection,
     seq: u64,
@@ -92,7 +91,7 @@ pub(crate) fn apply(
     changes.others.iter().try_for_each(|change| other(db, seq, change))
 }
 
-/// Inserts a run, with all that its first entry says; false when there is one already.
+/// Inserts a run, with all changes of its first entry; false when it exists already.
 fn begin(db: &Connection, seq: u64, began: &Run, change: &RunChange) -> Result<bool> {
     let mut run = began.clone();
     change.apply(&mut run);
@@ -117,7 +116,7 @@ fn begin(db: &Connection, seq: u64, began: &Run, change: &RunChange) -> Result<b
 }
 
 fn go_on(db: &Connection, id: &InvocationId, change: &RunChange) -> Result<()> {
-    // On its own, since setting a column that is indexed costs even if it stays the same.
+    // A separate statement: setting an indexed column costs even if it stays the same.
     if let Some(tool) = &change.tool {
         let text = "UPDATE runs SET tool = ?2, name = ?3 WHERE invocation = ?1";
         db.prepare_cached(text)?.execute([id.as_str(), tool, bare(tool)])?;
@@ -149,7 +148,7 @@ fn go_on(db: &Connection, id: &InvocationId, change: &RunChange) -> Result<()> {
     Ok(())
 }
 
-/// Lists attempts with what their run says of caller and contract.
+/// Lists attempts with the caller and contract of their run.
 fn starts(db: &Connection, seq: u64, id: &InvocationId, starts: &[Start]) -> Result<()> {
     let text = "INSERT INTO uses
         (seq, place, invocation, attempt, at, tool, driver, actor, tenant, charge)
@@ -171,14 +170,14 @@ fn starts(db: &Connection, seq: u64, id: &InvocationId, starts: &[Start]) -> Res
     Ok(())
 }
 
-/// Lists the attempts and the open undoings of a log that was written before there were such lists.
+/// Migration: rebuilds the attempts and the open compensations of an older log.
 pub(crate) fn listed_again(db: &Connection) -> Result<()> {
     let text = "SELECT seq, line FROM entries WHERE invocation IS NOT NULL ORDER BY seq";
     let mut statement = db.prepare(text)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let line: String = row.get(1)?;
-        // What cannot be read is for those to complain about who verify.
+        // An unreadable line is left to verification to report.
         let Ok(line) = EntryLine::parse(&line) else { continue };
         let changes = Changes::of(line.invocation.as_ref(), &line.facts);
         if let Some(id) = &line.invocation {
@@ -242,7 +241,7 @@ fn other(db: &Connection, seq: u64, change: &ProjectionChange) -> Result<()> {
             db.prepare_cached(text)?.execute([tool, digest.as_str()])
         }
         ProjectionChange::Bound(id, intent) if intent.source == KeySource::Intent => {
-            // What is left of an earlier one goes with its own answer; the last one counts.
+            // The row of an earlier call goes with that call's delivery; the last one counts.
             let text = "INSERT INTO unanswered(invocation, intent, seq) VALUES (?1, ?2, ?3)";
             let row = params![id.as_str(), found_by(&intent.intent), seq as i64];
             db.prepare_cached(text)?.execute(row)
@@ -273,7 +272,7 @@ fn json<T: serde::Serialize>(value: &T) -> Result<String> {
         .map_err(|fault| rusqlite::Error::ToSqlConversionFailure(Box::new(fault)))
 }
 
-/// Takes a lease; none while somebody else holds it, nor on what is over.
+/// Takes a lease; `None` while another owner holds it, and for a call that has ended.
 pub(crate) fn lease(
     db: &Connection,
     id: &str,
@@ -299,7 +298,7 @@ pub(crate) fn lease(
     Ok(u64::try_from(token).ok())
 }
 
-/// A moment since its boot, as the tables have it.
+/// A moment since boot, as the tables store it.
 fn since_boot(moment: &DualTime) -> (Option<&str>, Option<i64>) {
     match &moment.boot {
         Some(BootTime { id, micros }) => {
@@ -309,7 +308,7 @@ fn since_boot(moment: &DualTime) -> (Option<&str>, Option<i64>) {
     }
 }
 
-/// Prolongs a lease, if it is still the same, which it tells. It never gets shorter.
+/// Renews a lease if the token still matches, and reports that. It never gets shorter.
 pub(crate) fn renew(db: &Connection, id: &str, token: u64, until: &DualTime) -> Result<bool> {
     let text = "UPDATE leases SET until = ?3, boot = ?4, up = ?5
         WHERE invocation = ?1 AND token = ?2
@@ -323,14 +322,14 @@ pub(crate) fn renew(db: &Connection, id: &str, token: u64, until: &DualTime) -> 
     db.prepare_cached(text)?.exists(params![id, token as i64])
 }
 
-/// Gives a lease back, if it is still the same.
+/// Releases a lease if the token still matches.
 pub(crate) fn release(db: &Connection, id: &str, token: u64, disclosure: Disclosure) -> Result<()> {
     let text = "DELETE FROM leases WHERE invocation = ?1 AND token = ?2";
     let released = db.prepare_cached(text)?.execute(params![id, token as i64])? > 0;
     if !released || disclosure == Disclosure::Unknown {
         return Ok(());
     }
-    // Whoever has the answer is done with the intent, unless the answer is that nobody knows.
+    // A delivered result ends the intent, unless its effect is unknown.
     let text = "DELETE FROM unanswered WHERE invocation = ?1 AND EXISTS (SELECT 1 FROM runs
         WHERE runs.invocation = ?1 AND ended IS NOT NULL AND effect <> 'unknown')";
     db.prepare_cached(text)?.execute([id])?;

@@ -11,14 +11,14 @@ use super::SqliteStore;
 use super::task::{Deadline, Ready, ReplySender, Task};
 use crate::{Error, Receipt};
 
-/// How long an answer of the thread that writes is waited for, however busy the store is.
+/// How long a caller waits for the writer's reply, however busy the store is.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The same while the store is down, and for room in a queue that is full.
+/// The same while the store is down, and for room in a full queue.
 const SHORT: Duration = Duration::from_secs(1);
 
 impl SqliteStore {
-    /// Hands a task to the thread that writes, and waits for what came of it.
+    /// Sends a task to the writer and waits for its reply.
     pub(super) async fn ask<T>(
         &self,
         task: impl FnOnce(ReplySender<T>) -> Task,
@@ -32,7 +32,7 @@ impl SqliteStore {
         }
     }
 
-    /// The same for an entry that has to be written by then, or never.
+    /// The same for an entry that has to be written by a deadline, or never.
     pub(super) async fn ask_until(
         &self,
         mut ready: Box<Ready>,
@@ -47,7 +47,7 @@ impl SqliteStore {
         match tokio::time::timeout_at(until, &mut answered).await {
             Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
             Err(_) if deadline.withdraw() => Err(self.late()),
-            // It is being written, and nobody but the disk is in the way any more.
+            // The writer has begun it, and only the disk is in the way.
             Err(_) => match tokio::time::timeout(PATIENCE, answered).await {
                 Ok(answered) => answered.unwrap_or(Err(Error::Closed)),
                 Err(_) => Err(self.late()),
@@ -55,7 +55,7 @@ impl SqliteStore {
         }
     }
 
-    /// Hands a task to the thread that writes.
+    /// Sends a task to the writer.
     pub(super) async fn queue(&self, task: Task) -> Result<(), Error> {
         let tasks = self.tasks.as_ref().ok_or(Error::Closed)?;
         let task = match tasks.try_send(task) {
@@ -71,25 +71,25 @@ impl SqliteStore {
         if self.busy.health.is_up() { PATIENCE } else { SHORT }
     }
 
-    /// Why there is no answer.
+    /// Why there is no reply.
     pub(super) fn late(&self) -> Error {
         let outage = self.busy.health.outage().map(|outage| outage.cause);
         let cause = outage.unwrap_or_else(|| "it does not answer in time".to_owned());
         Error::Unwritable { cause }
     }
 
-    /// Notes that something beside the database could not be written, and has the thread that writes
-    /// find out when the store works again.
+    /// Reports a failed write beside the database, and has the writer probe until the store works
+    /// again.
     pub(super) fn failed(&self, fault: Error) -> Error {
         if let (Error::Unwritable { cause }, Some(tasks)) = (&fault, &self.tasks) {
             self.busy.health.fail(cause.clone());
-            // A queue that is full wakes the thread as well.
+            // A full queue wakes the thread as well.
             let _full = tasks.try_send(Task::Flush(oneshot::channel().0));
         }
         fault
     }
 
-    /// Wakes the thread that writes, which may wait for more to write.
+    /// Wakes the writer, which may linger for more tasks.
     pub(super) fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.thread().unpark();

@@ -1,4 +1,4 @@
-//! Waiting for a store that another process or program holds.
+//! Busy timeout: waits for a store that another process or program holds locked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,25 +8,25 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::StoreHealth;
 
-/// How long the connection that writes waits for its turn before it gives up.
+/// Busy timeout of the writing connection.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The same for one that reads: some read where calls are answered, and hold others up.
+/// Busy timeout of a reading connection: some read where calls are answered, and block others.
 const READING: Duration = Duration::from_secs(5);
 
-/// The same once the store is being closed.
+/// Busy timeout once the store is closing.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// After so long the store counts as down: processes of ours hold it for milliseconds.
+/// After this long the store counts as down: our own processes hold it for milliseconds.
 const STALL: Duration = Duration::from_secs(3);
 
-/// What connections of one store share while they wait for others.
+/// State that the connections of one store share while they wait for a lock.
 #[derive(Clone, Debug)]
 pub(crate) struct Busy {
     pub(super) health: Arc<StoreHealth>,
     pub(super) closing: Arc<AtomicBool>,
     patience: Duration,
-    /// When opening the store gives up; none once it is open.
+    /// When opening the store gives up; `None` once it is open.
     opening: Arc<Mutex<Option<Instant>>>,
 }
 
@@ -42,7 +42,7 @@ impl Default for Busy {
 }
 
 impl Busy {
-    /// Makes a connection wait its turn in small steps: the usual long steps would starve it beside a
+    /// Makes a connection wait in small steps: SQLite's usual long steps would starve it beside a
     /// process that writes without a pause.
     pub(super) fn queue_up(&self, connection: &mut Connection) -> rusqlite::Result<()> {
         let mut since = Instant::now();
@@ -57,7 +57,7 @@ impl Busy {
         }))
     }
 
-    /// Tries again for as long as the store is merely busy: not everything asks the handler above.
+    /// Retries while the store is merely busy: not every operation calls the busy handler.
     pub(super) fn patiently<T>(
         &self,
         mut work: impl FnMut() -> rusqlite::Result<T>,
@@ -73,12 +73,12 @@ impl Busy {
         }
     }
 
-    /// The same for a connection whose waiting says nothing about the one that writes.
+    /// The same for a connection whose waiting says nothing about the writer.
     pub(super) fn apart(&self) -> Busy {
         Busy { health: Arc::default(), ..self.clone() }
     }
 
-    /// The same for a store that is being opened: all that it takes waits no longer than this.
+    /// The same for a store that is being opened: all steps together wait no longer than this.
     pub(super) fn opening(within: Duration) -> Busy {
         let busy = Busy::default();
         busy.set_opening(Instant::now().checked_add(within));
@@ -113,7 +113,7 @@ impl Busy {
     }
 }
 
-/// Whether a fault only says that others hold the store.
+/// Whether a fault only says that another connection holds the lock.
 pub(super) fn is_busy(fault: &rusqlite::Error) -> bool {
     matches!(fault.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }

@@ -1,4 +1,4 @@
-//! The identity of a store: a random name that it has for good, and the key that its log names.
+//! Store identity: a random permanent name, and the signing key that the log names.
 
 use haft_seal::{generate, hex};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -6,12 +6,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 const STORE: &str = "store";
 const KEY: &str = "key";
 
-/// What a store is called; none where it has no name yet.
+/// The store's name; `None` where it has none yet.
 pub(crate) fn store(db: &Connection) -> rusqlite::Result<Option<String>> {
     value(db, STORE)
 }
 
-/// What a store is called. One without a name is given one, the same by all who try at once.
+/// The store's name. A store without one gets one, the same for all concurrent callers.
 pub(super) fn store_or_new(db: &Connection) -> Result<String, String> {
     let failed = |fault: rusqlite::Error| fault.to_string();
     if let Some(name) = store(db).map_err(failed)? {
@@ -29,7 +29,7 @@ pub(super) fn key(db: &Connection) -> rusqlite::Result<Option<String>> {
     value(db, KEY)
 }
 
-/// Notes that the log names a key.
+/// Records that the log names a key.
 pub(super) fn set_key(db: &Connection, key: &str) -> rusqlite::Result<()> {
     let text = "INSERT OR REPLACE INTO identity(name, value) VALUES (?1, ?2)";
     db.execute(text, params![KEY, key]).map(|_rows| ())

@@ -1,4 +1,4 @@
-//! Reading the tables.
+//! SQL queries: reads entries, payloads and lists from the tables.
 
 mod runs;
 #[cfg(test)]
@@ -25,10 +25,10 @@ use crate::{
 pub(crate) use runs::{all_runs, runs};
 pub(crate) use uses::uses;
 
-/// In place of the invocation of a file that was forgotten, and has to be taken away.
+/// Stands for the invocation of a file whose bytes were forgotten and which is due for deletion.
 pub(crate) const GONE: &str = "-";
 
-/// The entries after one.
+/// The entries after a sequence number.
 pub(crate) fn entries(
     db: &Connection,
     after: Option<u64>,
@@ -54,26 +54,26 @@ fn entry(row: &Row<'_>) -> Result<LedgerEntry> {
     Ok(LedgerEntry { seq: row.get::<_, i64>(0)? as u64, line: row.get(1)? })
 }
 
-/// The last entry there is.
+/// Sequence number of the last entry.
 pub(crate) fn last(db: &Connection) -> Result<Option<u64>> {
     let text = "SELECT max(seq) FROM entries";
     let last: Option<i64> = db.prepare_cached(text)?.query_row([], |row| row.get(0))?;
     Ok(last.and_then(|last| u64::try_from(last).ok()))
 }
 
-/// The payloads in the rows of an invocation; an empty id stands for the house.
+/// The inline payloads of an invocation; an empty id stands for the workspace.
 pub(crate) fn packed(db: &Connection, id: &InvocationId) -> Result<Vec<(i64, Vec<u8>)>> {
     let id = Some(id.as_str()).filter(|id| !id.is_empty());
     db.prepare_cached(PACKED)?.query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// Whether bytes of an invocation lie in a file, and whether they are sealed there.
+/// Whether a payload of an invocation lies in a file, and whether it is sealed there.
 pub(crate) fn in_file(db: &Connection, id: &InvocationId, digest: &Digest) -> Result<Option<bool>> {
     let text = "SELECT sealed FROM files WHERE digest = ?1 AND invocation = ?2 LIMIT 1";
     db.prepare_cached(text)?.query_row([digest.as_str(), id.as_str()], |row| row.get(0)).optional()
 }
 
-/// Every payload that lies in a file: of which invocation, its digest, and whether it is sealed.
+/// Every payload in a file: its invocation, its digest, and whether it is sealed.
 pub(crate) fn files(db: &Connection) -> Result<Vec<(String, Digest, bool)>> {
     let text = "SELECT invocation, digest, sealed FROM files WHERE invocation <> ?1";
     let mut statement = db.prepare(text)?;
@@ -129,13 +129,13 @@ fn answers(db: &Connection, question: &str) -> Result<Vec<ApprovalAnswer>> {
     db.prepare_cached(text)?.query_map([question], |row| json(row, 0))?.collect()
 }
 
-/// The answers that stand.
+/// The standing answers.
 pub(crate) fn standing(db: &Connection, tenant: Option<&str>) -> Result<Vec<StandingAnswer>> {
     let text = "SELECT answer FROM standing WHERE ?1 IS NULL OR tenant = ?1 ORDER BY id";
     db.prepare_cached(text)?.query_map([tenant], |row| json(row, 0))?.collect()
 }
 
-/// The tokens that are in force.
+/// The tokens that were not revoked.
 pub(crate) fn tokens(db: &Connection) -> Result<Vec<Token>> {
     let text = "SELECT token FROM tokens ORDER BY id";
     db.prepare_cached(text)?.query_map([], |row| json(row, 0))?.collect()
@@ -154,19 +154,19 @@ pub(crate) fn declared(db: &Connection) -> Result<Vec<(String, Digest)>> {
     db.prepare_cached(text)?.query_map([], pair)?.collect()
 }
 
-/// The intents under a key, by what they are found by, and the entries that bound them.
+/// The intents with a key, by lookup key, and the entries that bound them.
 pub(crate) fn intents(db: &Connection) -> Result<BTreeMap<[u8; 16], u64>> {
     let bound = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
     db.prepare("SELECT intent, seq FROM intents")?.query_map([], bound)?.collect()
 }
 
-/// Where an intent without a key was bound, and where one with a key. Every write asks for it, and
-/// SQLite prepares a statement that says more anew for every value.
+/// Statements for intents without and with a key. Every write runs one, and SQLite prepares a
+/// combined statement anew for every value.
 const UNANSWERED: &str = "SELECT seq FROM unanswered WHERE intent = ?1";
 const INTENT: &str = "SELECT seq FROM intents WHERE intent = ?1";
 
-/// The last entry that bound an intent. What is left of an earlier one without a key goes with its
-/// own answer, and does not count any more.
+/// The last entry that bound an intent. The row of an earlier call without a key goes with that
+/// call's delivery, and does not count any more.
 pub(crate) fn bound_at(db: &Connection, intent: &Digest, source: KeySource) -> Result<Option<i64>> {
     let text = match source {
         KeySource::Intent => UNANSWERED,
@@ -177,7 +177,7 @@ pub(crate) fn bound_at(db: &Connection, intent: &Digest, source: KeySource) -> R
     rows.into_iter().try_fold(None, |last, seq| Ok(last.max(Some(seq?))))
 }
 
-/// An intent, its call and its lease.
+/// An intent with its call and lease.
 pub(crate) fn intent(
     db: &Connection,
     intent: &Digest,
@@ -191,7 +191,8 @@ pub(crate) fn intent(
     let lease = |row: &Row<'_>| {
         let fence = Fence(row.get::<_, i64>(2)? as u64);
         let boot = row.get::<_, Option<String>>(3)?.zip(row.get::<_, Option<i64>>(4)?);
-        let boot = boot.map(|(id, up)| BootTime { id, micros: u64::try_from(up).unwrap_or(0) });
+        let boot =
+            boot.map(|(id, up)| BootTime { id: id.into(), micros: u64::try_from(up).unwrap_or(0) });
         let until = DualTime { at: time(1, row.get(1)?)?, boot };
         Ok(Lease { owner: row.get(0)?, until, fence })
     };
@@ -211,7 +212,7 @@ fn bound_by(db: &Connection, seq: i64) -> Result<Option<(InvocationId, Intent)>>
     Ok(line.invocation.zip(intents.into_iter().next()))
 }
 
-/// The calls that undo others and did not tell them yet.
+/// The open compensations.
 pub(crate) fn undoings(db: &Connection) -> Result<Vec<OpenUndoing>> {
     let text = "SELECT original, undoing FROM undoings ORDER BY original";
     let id = |row: &Row<'_>, column| {
@@ -221,13 +222,13 @@ pub(crate) fn undoings(db: &Connection) -> Result<Vec<OpenUndoing>> {
     db.prepare_cached(text)?.query_map([], open)?.collect()
 }
 
-/// A value that is kept as JSON.
+/// A JSON column.
 fn json<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|fault| unreadable(column, Box::new(fault)))
 }
 
-/// A value that is kept as its word.
+/// A column that holds an enum's word.
 fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> Result<T> {
     let text: String = row.get(column)?;
     parse(&text).ok_or_else(|| unreadable(column, format!("`{text}` is no word we know").into()))
@@ -237,7 +238,7 @@ fn effect(row: &Row<'_>, column: usize) -> Result<EffectState> {
     word(row, column, EffectState::parse)
 }
 
-/// A value that is kept as nanoseconds.
+/// A nanosecond column.
 fn time(column: usize, nanos: i64) -> Result<Timestamp> {
     Timestamp::from_nanosecond(i128::from(nanos))
         .map_err(|fault| unreadable(column, fault.to_string().into()))
@@ -247,7 +248,7 @@ fn unreadable(column: usize, why: Box<dyn std::error::Error + Send + Sync>) -> r
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, why)
 }
 
-/// The furthest signed end.
+/// The furthest signed head.
 pub(crate) fn signed_head(db: &Connection) -> Result<Option<LogHead>> {
     let text = "SELECT head FROM heads ORDER BY seq DESC LIMIT 1";
     let found: Option<String> = db.prepare_cached(text)?.query_row([], |r| r.get(0)).optional()?;

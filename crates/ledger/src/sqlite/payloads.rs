@@ -1,4 +1,4 @@
-//! Where bytes lie: small ones in the row of their entry, large ones in files named by their digest.
+//! Payload storage: small payloads in the row of their entry, large ones in files named by digest.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use crate::{Blob, Error};
 /// The name of the key file.
 pub(crate) const SEAL: &str = "seal.key";
 
-/// Bytes as they lie on the disk.
+/// Bytes as they lie on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredBytes {
     pub(crate) digest: Digest,
@@ -23,7 +23,7 @@ pub(crate) struct StoredBytes {
 }
 
 impl StoredBytes {
-    /// A blob as it will lie on the disk, under a seal if one is given.
+    /// A blob as it will lie on disk, encrypted if a seal is given.
     pub(crate) fn of(blob: Blob, seal: Option<&Seal>) -> Result<StoredBytes, Error> {
         let Blob { digest, bytes, .. } = blob;
         let large = || Error::Unwritable { cause: "a payload is too large to seal".to_owned() };
@@ -34,15 +34,15 @@ impl StoredBytes {
         Ok(StoredBytes { digest, sealed: seal.is_some(), bytes })
     }
 
-    /// The bytes as they were handed in; none when they are not what they were.
+    /// The original bytes; `None` when they do not match their digest.
     pub(crate) fn opened(self, seal: Option<&Seal>) -> Option<Vec<u8>> {
         let bytes = if self.sealed { seal?.open(&self.digest, &self.bytes)? } else { self.bytes };
         (Digest::of_bytes(&bytes) == self.digest).then_some(bytes)
     }
 }
 
-/// Packs what lies in a row: for each its kind, the length of its digest, the digest, the number of
-/// its bytes, and the bytes.
+/// Packs the inline payloads of a row: for each its kind, the length of its digest, the digest, the
+/// number of its bytes, and the bytes.
 pub(crate) fn pack(all: &[StoredBytes]) -> Option<Vec<u8>> {
     let mut packed = Vec::new();
     for stored in all {
@@ -56,7 +56,7 @@ pub(crate) fn pack(all: &[StoredBytes]) -> Option<Vec<u8>> {
     (!packed.is_empty()).then_some(packed)
 }
 
-/// Unpacks a row; none when it is damaged.
+/// Unpacks a row; `None` when it is damaged.
 pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<StoredBytes>> {
     let mut all = Vec::new();
     while let Some((kind, rest)) = packed.split_first() {
@@ -78,7 +78,7 @@ pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<StoredBytes>> {
     Some(all)
 }
 
-/// The folder of files.
+/// The folder of payload files.
 #[derive(Clone, Debug)]
 pub(crate) struct PayloadFolder {
     folder: PathBuf,
@@ -90,7 +90,7 @@ impl PayloadFolder {
         PayloadFolder { folder: folder.to_owned() }
     }
 
-    /// Where bytes lie; none for a digest that is not written as ours are.
+    /// Path of a payload; `None` for a malformed digest.
     pub(crate) fn path(&self, digest: &Digest, sealed: bool) -> Option<PathBuf> {
         let hex = digest.as_str().strip_prefix("sha256:")?;
         let plain = hex.len() == 64 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
@@ -99,7 +99,7 @@ impl PayloadFolder {
         Some(self.folder.join(first).join(format!("{hex}{ending}")))
     }
 
-    /// Puts bytes on the disk, under their name only once they are whole.
+    /// Writes a payload atomically: under its name only once it is complete.
     pub(crate) fn write(&self, stored: &StoredBytes) -> Result<(), Error> {
         let failed = |fault: io::Error| Error::Unwritable { cause: fault.to_string() };
         let path = self.path(&stored.digest, stored.sealed);
@@ -114,12 +114,12 @@ impl PayloadFolder {
         sync(parent).map_err(failed)
     }
 
-    /// Whether the bytes are there.
+    /// Whether the file exists.
     pub(crate) fn has(&self, digest: &Digest, sealed: bool) -> bool {
         self.path(digest, sealed).is_some_and(|path| path.is_file())
     }
 
-    /// Reads bytes; none when there are none.
+    /// Reads a payload; `None` when the file is missing.
     pub(crate) fn read(&self, digest: &Digest, sealed: bool) -> io::Result<Option<StoredBytes>> {
         let Some(path) = self.path(digest, sealed) else { return Ok(None) };
         match fs::read(path) {
@@ -129,7 +129,7 @@ impl PayloadFolder {
         }
     }
 
-    /// Takes a file away; it is fine when there is none.
+    /// Deletes a file; a missing one is fine.
     pub(crate) fn remove(&self, digest: &Digest, sealed: bool) -> io::Result<()> {
         let Some(path) = self.path(digest, sealed) else { return Ok(()) };
         match fs::remove_file(path) {
@@ -139,7 +139,7 @@ impl PayloadFolder {
     }
 }
 
-/// The bytes that came with an entry of an invocation, wherever they lie.
+/// The payload of an entry of an invocation, from its row or its file.
 pub(crate) fn find(
     db: &Connection,
     files: &PayloadFolder,
@@ -159,12 +159,12 @@ pub(crate) fn find(
     stored.ok_or_else(gone).map(Some)
 }
 
-/// A fault that is none of SQLite's own.
+/// A fault that is not SQLite's own.
 pub(crate) fn fault(what: String) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(what.into())
 }
 
-/// Makes a folder that only its owner may look into, and makes sure that it is on the disk.
+/// Creates a folder with owner-only permissions, and syncs it.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -177,7 +177,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes sure that the names in a folder are on the disk.
+/// Syncs the names in a folder.
 fn sync(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Where the bytes of a draft go, and where they are found again.
+//! Payload placement: decides where the bytes of a draft go, and reads them back.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use super::task::Ready;
 use crate::draft::checked;
 use crate::{Draft, Error};
 
-/// Knows the folders, and the key once it was needed.
+/// The folders, and the key once it is loaded.
 #[derive(Clone, Debug)]
 pub(crate) struct Placing {
     folder: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct Placing {
 }
 
 impl Placing {
-    /// The places of a store.
+    /// The placement of a store.
     pub(crate) fn new(options: &SqliteOptions) -> Placing {
         Placing {
             folder: options.folder(),
@@ -33,13 +33,12 @@ impl Placing {
         }
     }
 
-    /// Whether a draft is ready in no time: hashing, sealing and writing large payloads is not.
+    /// Whether preparing a draft is cheap: hashing, sealing and writing large payloads is not.
     pub(crate) fn is_quick(&self, draft: &Draft) -> bool {
         draft.blobs.iter().all(|blob| blob.bytes.len() <= self.inline)
     }
 
-    /// Makes of a draft whatever can be made without the database, large payloads on the disk
-    /// included.
+    /// Prepares a draft as far as possible without the database, including large payloads on disk.
     pub(crate) fn ready(&self, mut draft: Draft) -> Result<Ready, Error> {
         checked(&mut draft)?;
         let mut ready = Ready::new(&mut draft)?;
@@ -60,7 +59,7 @@ impl Placing {
         Ok(ready)
     }
 
-    /// Makes sure of the key that a draft needs: a disk that cannot take one now may do so later.
+    /// Loads the key that a draft needs: a disk that cannot store one now may do so later.
     pub(crate) fn has_keys_for(&self, draft: &Draft) -> Result<(), Error> {
         match draft.blobs.iter().any(|blob| blob.sensitive) {
             true => self.seal().map(|_seal| ()),
@@ -68,7 +67,7 @@ impl Placing {
         }
     }
 
-    /// The bytes that came with an entry of an invocation, as they were handed in.
+    /// The payload of an entry of an invocation, decrypted.
     pub(crate) fn read(
         &self,
         db: &Connection,
@@ -76,7 +75,7 @@ impl Placing {
         digest: &Digest,
     ) -> rusqlite::Result<Option<Vec<u8>>> {
         let Some(stored) = find(db, &self.files, id, digest)? else { return Ok(None) };
-        // A key that is made now opens nothing that was sealed before.
+        // A newly created key opens nothing that was sealed before.
         if stored.sealed
             && self.seal.get().is_none()
             && let Ok(seal) = Seal::load(&self.folder.join(SEAL))
@@ -87,7 +86,7 @@ impl Placing {
         stored.opened(self.seal.get()).ok_or_else(changed).map(Some)
     }
 
-    /// The seal, whose key is made when it is first needed.
+    /// The seal; creates its key on first use.
     fn seal(&self) -> Result<&Seal, Error> {
         if let Some(seal) = self.seal.get() {
             return Ok(seal);

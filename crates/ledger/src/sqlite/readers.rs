@@ -1,4 +1,4 @@
-//! Connections for reading, shared by all who read.
+//! Reader connection pool: SQLite connections that all readers share.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use super::busy::Busy;
 use super::{SqliteOptions, schema};
 use crate::Error;
 
-/// Connections that nobody uses at the moment, and how many may be in use.
+/// Idle connections, and a limit on those in use.
 #[derive(Debug)]
 pub(crate) struct Readers {
     db: PathBuf,
@@ -30,7 +30,7 @@ impl Readers {
         }
     }
 
-    /// Reads on a thread that may take its time.
+    /// Reads on a blocking thread.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -41,7 +41,7 @@ impl Readers {
         read.await.map_err(|fault| Error::Unreadable { cause: fault.to_string() })?
     }
 
-    /// Reads on this thread; only for what is quick.
+    /// Reads on this thread; only for quick queries.
     pub(crate) fn read_here<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -57,7 +57,7 @@ impl Readers {
         read
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes the idle connections.
     pub(crate) fn close(&self) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

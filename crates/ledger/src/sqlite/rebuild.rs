@@ -1,4 +1,4 @@
-//! The lists made again from the log, for a store that lost them or does not trust them.
+//! Projection rebuild: recreates the lists from the log, for a store that lost or distrusts them.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::line::EntryLine;
 use crate::projections::Changes;
 use crate::verify::verify_store;
 
-/// Everything that follows from the log.
+/// Every table that is derived from the log.
 const LISTS: [&str; 10] = [
     "runs",
     "questions",
@@ -28,11 +28,11 @@ const LISTS: [&str; 10] = [
     "tokens",
 ];
 
-/// Makes the lists of a store again from its log, in one step that others see whole or not at all;
-/// gives how many entries there are. A log that does not hold is left as it is.
+/// Rebuilds the lists of a store from its log in one transaction, and returns the number of
+/// entries. A log that does not verify is left as it is.
 pub fn rebuild_store(options: &SqliteOptions) -> Result<u64, Error> {
     let found = verify_store(options);
-    // The lists follow from the entries, whichever keys signed them.
+    // The lists are derived from the entries, whichever keys signed them.
     let passes = ["lists.differ", "key.changed"];
     if let Some(wrong) = found.findings.iter().find(|finding| !passes.contains(&finding.code)) {
         let cause = format!("nothing follows from a log that does not hold: {}", wrong.message);
@@ -52,13 +52,13 @@ pub fn rebuild_store(options: &SqliteOptions) -> Result<u64, Error> {
 }
 
 fn emptied(db: &Connection) -> rusqlite::Result<()> {
-    // What still has to be taken away is in no fact.
+    // Pending file deletions are in no fact.
     db.execute("DELETE FROM files WHERE invocation <> ?1", [GONE])?;
     let mut lists = LISTS.iter();
     lists.try_for_each(|list| db.execute_batch(&format!("DELETE FROM {list}")))
 }
 
-/// Hears the whole log once more.
+/// Replays the whole log.
 fn listed(db: &Connection, files: &PayloadFolder) -> Result<u64, Error> {
     let unreadable = |fault: rusqlite::Error| Error::Unreadable { cause: fault.to_string() };
     let text = "SELECT seq, line, blobs FROM entries ORDER BY seq";
@@ -83,7 +83,7 @@ fn listed(db: &Connection, files: &PayloadFolder) -> Result<u64, Error> {
     Ok(entries)
 }
 
-/// Files an entry under its own call.
+/// Indexes an entry under its invocation.
 fn under(db: &Connection, line: &EntryLine) -> rusqlite::Result<()> {
     let text = "UPDATE entries SET invocation = ?2 WHERE seq = ?1 AND invocation IS NOT ?2";
     let id = line.invocation.as_ref().map(InvocationId::as_str);
@@ -114,13 +114,13 @@ fn filed(
     Ok(())
 }
 
-/// The calls whose answers nobody has, which is in no fact.
+/// The calls whose results were not delivered, which is in no fact.
 fn unanswered(db: &Connection) -> rusqlite::Result<BTreeSet<String>> {
     let mut statement = db.prepare("SELECT invocation FROM unanswered")?;
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Of calls that ended, only those wait for their answer of which that was known.
+/// Among ended calls, keeps only those as undelivered that were known to be.
 fn answered(db: &Connection, waiting: &BTreeSet<String>) -> rusqlite::Result<()> {
     let ended = "SELECT invocation FROM unanswered WHERE invocation IN
         (SELECT invocation FROM runs WHERE ended IS NOT NULL)";

@@ -1,4 +1,4 @@
-//! The tables, how they came to be, and how a connection to them is made.
+//! Schema migrations: the tables, their versions, and how connections are opened.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::busy::Busy;
 
-/// Each text takes the tables from the version before it to its own, which is its place from 1.
+/// Each migration takes the schema from the previous version to its own, which is its position from
+/// 1.
 const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE entries(
@@ -99,25 +100,25 @@ const MIGRATIONS: [&str; 6] = [
 ",
 ];
 
-/// The text of every table and index, by its name, as a store has it.
+/// The SQL of every table and index of a store, by name.
 pub(crate) fn texts(db: &Connection) -> rusqlite::Result<BTreeMap<String, Option<String>>> {
-    // What the planner counted is its own, and a table that is renamed and named back has its name quoted.
+    // Planner statistics are excluded, and a table that was renamed and back has its name quoted.
     let text = "SELECT name, replace(sql, '\"', '') FROM sqlite_schema
         WHERE name NOT LIKE 'sqlite_stat%'";
     db.prepare(text)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// The same, as the tables of this version are made.
+/// The same for a fresh schema of this version.
 pub(crate) fn expected_texts() -> rusqlite::Result<BTreeMap<String, Option<String>>> {
     let db = Connection::open_in_memory()?;
     MIGRATIONS.iter().try_for_each(|text| db.execute_batch(text))?;
     texts(&db)
 }
 
-/// The version of the tables that this code works with.
+/// The schema version that this code works with.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// The connection that writes; the tables are made or brought up to date.
+/// The writing connection; creates or migrates the tables.
 pub(crate) fn writer(db: &Path, busy: &Busy) -> Result<Connection, String> {
     busy.patiently(|| {
         let mut connection = Connection::open_with_flags(
@@ -129,7 +130,7 @@ pub(crate) fn writer(db: &Path, busy: &Busy) -> Result<Connection, String> {
         busy.queue_up(&mut connection)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        // What is forgotten is overwritten and not merely let go.
+        // Forgotten bytes are overwritten and not merely freed.
         connection.pragma_update(None, "secure_delete", "ON")?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)
@@ -147,7 +148,7 @@ fn migrated(mut connection: Connection) -> Result<Connection, String> {
     if now < VERSION {
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-        // Another process may have been faster.
+        // Another process may have migrated meanwhile.
         let done = usize::try_from(version(&transaction).map_err(failed)?).unwrap_or(0);
         for text in MIGRATIONS.iter().skip(done) {
             transaction.execute_batch(text).map_err(failed)?;
@@ -161,7 +162,7 @@ fn migrated(mut connection: Connection) -> Result<Connection, String> {
     Ok(connection)
 }
 
-/// A connection that reads.
+/// A reading connection.
 pub(crate) fn reader(db: &Path, busy: &Busy) -> rusqlite::Result<Connection> {
     busy.patiently(|| {
         let mut connection = Connection::open_with_flags(
@@ -174,12 +175,12 @@ pub(crate) fn reader(db: &Path, busy: &Busy) -> rusqlite::Result<Connection> {
     })
 }
 
-/// The version of the tables.
+/// The schema version of a store.
 pub(crate) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Carries the log of changes over into the tables and empties it, unless somebody is in the way.
+/// Checkpoints and truncates the write-ahead log, unless a reader is in the way.
 pub(crate) fn empty_log(connection: &mut Connection, busy: &Busy) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_millis(100))?;
     let emptied = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));

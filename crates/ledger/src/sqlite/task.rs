@@ -1,4 +1,4 @@
-//! What the writing thread is asked to do, and how whoever asked is told.
+//! Writer tasks: what callers ask of the writer thread, and how it replies.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -11,14 +11,14 @@ use crate::chain::Loose;
 use crate::projections::Changes;
 use crate::{Disclosure, Draft, Error, Fence, Guard, LeaseClaim, Receipt};
 
-/// Where an answer goes. Nobody may be listening any more, which is fine.
+/// Where a reply goes. The caller may have stopped waiting, which is fine.
 pub(crate) type ReplySender<T> = oneshot::Sender<Result<T, Error>>;
 
-/// One thing to do inside a transaction.
+/// One task inside a transaction.
 #[derive(Debug)]
 pub(crate) enum Task {
     Append(Box<Ready>, Option<ReplySender<Receipt>>),
-    /// A draft that nobody waits for, and of which nothing was made yet.
+    /// An unprepared draft without a waiting caller.
     Queued(Box<Draft>),
     Lease {
         id: InvocationId,
@@ -43,11 +43,11 @@ pub(crate) enum Task {
         answer: ReplySender<bool>,
     },
     Flush(ReplySender<()>),
-    /// Writes something small, to find out whether that works.
+    /// Writes a probe row, to find out whether the store can be written.
     Probe(ReplySender<()>),
 }
 
-/// What came of a task, provided that the transaction is kept.
+/// Outcome of a task, provided that the transaction commits.
 #[derive(Debug)]
 pub(crate) enum TaskOutcome {
     Appended(Result<Receipt, Error>),
@@ -57,7 +57,7 @@ pub(crate) enum TaskOutcome {
     Nothing,
 }
 
-/// A draft of which everything was made that needs no knowledge of the store.
+/// A draft with everything prepared that does not depend on the store's state.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) invocation: Option<InvocationId>,
@@ -66,15 +66,15 @@ pub(crate) struct Ready {
     pub(crate) release: Option<Fence>,
     pub(crate) loose: Loose,
     pub(crate) changes: Changes,
-    /// What lies in the row.
+    /// Inline payloads.
     pub(crate) packed: Option<Vec<u8>>,
-    /// What lies in files: the digest, and whether it is sealed.
+    /// Payload files: the digest, and whether it is sealed.
     pub(crate) files: Vec<(Digest, bool)>,
-    /// Whether it may still be taken back.
+    /// Decides whether the caller may still withdraw it.
     pub(crate) deadline: Option<Arc<Deadline>>,
 }
 
-/// Who was first at the deadline of an entry: the thread that writes, or the caller who gave up.
+/// Race at an entry's deadline: either the writer begins it, or the caller withdraws it.
 #[derive(Debug, Default)]
 pub(crate) struct Deadline(AtomicU8);
 
@@ -83,19 +83,19 @@ const BEGUN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl Deadline {
-    /// Takes the entry back, unless it is being written.
+    /// Withdraws the entry, unless the writer has begun it.
     pub(crate) fn withdraw(&self) -> bool {
         self.0.compare_exchange(WAITING, WITHDRAWN, AcqRel, Acquire).is_ok()
     }
 
-    /// Begins to write the entry, unless it was taken back. An entry may be begun again.
+    /// Begins to write the entry, unless it was withdrawn. An entry may be begun again.
     fn begin(&self) -> bool {
         !matches!(self.0.compare_exchange(WAITING, BEGUN, AcqRel, Acquire), Err(WITHDRAWN))
     }
 }
 
 impl Ready {
-    /// A draft without its guards and payloads.
+    /// Prepares a draft, without its guards and payloads.
     pub(crate) fn new(draft: &mut Draft) -> Result<Ready, Error> {
         Ok(Ready {
             loose: Loose::of(draft)?,
@@ -110,23 +110,23 @@ impl Ready {
         })
     }
 
-    /// Whether it is still wanted; from then on it cannot be taken back.
+    /// Whether it was not withdrawn; from then on it cannot be.
     pub(crate) fn begins(&self) -> bool {
         self.deadline.as_ref().is_none_or(|deadline| deadline.begin())
     }
 }
 
 impl Task {
-    /// Whether somebody wants to be sure of everything before it.
+    /// Whether a caller waits for everything before it to be durable.
     pub(crate) fn is_flush(&self) -> bool {
         matches!(self, Task::Flush(_))
     }
 
-    /// Whether nobody would hear that it was lost.
+    /// Whether no caller would learn that it was lost.
     pub(crate) fn is_unheard(&self) -> bool {
         match self {
             Task::Queued(_) | Task::Append(_, None) => true,
-            // Nobody took it back who stopped waiting for it.
+            // The caller stopped waiting without withdrawing it.
             Task::Append(ready, Some(answer)) => ready.deadline.is_none() && answer.is_closed(),
             Task::Lease { .. }
             | Task::Renew { .. }
@@ -137,7 +137,7 @@ impl Task {
         }
     }
 
-    /// Tells that it is done.
+    /// Replies that it is done.
     pub(crate) fn finish(self, done: TaskOutcome) {
         match (self, done) {
             (Task::Append(_, Some(answer)), TaskOutcome::Appended(receipt)) => {
@@ -152,12 +152,12 @@ impl Task {
                 Task::Release { answer, .. } | Task::Flush(answer) | Task::Probe(answer),
                 TaskOutcome::Nothing,
             ) => drop(answer.send(Ok(()))),
-            // Whoever gets no answer learns that the store is closed.
+            // A dropped sender tells the caller that the store is closed.
             (_, _) => {}
         }
     }
 
-    /// Tells that nothing of it was kept.
+    /// Replies that nothing of it was stored.
     pub(crate) fn fail(self, cause: &str) {
         let fault = Error::Unwritable { cause: cause.to_owned() };
         match self {

@@ -28,20 +28,20 @@ use crate::StoreHealth;
 use crate::chain::Head;
 use crate::signed_checkpoint::{HEAD, SignedHead, Signer};
 
-/// How long drafts that nobody waits for may wait for others, so that they share a transaction.
+/// How long drafts without a waiting caller may wait for others, so that they share a transaction.
 const LINGER: Duration = Duration::from_millis(5);
 
-/// How long a store that is down is left alone, unless a task arrives.
+/// Retry interval of a store that is down, unless a task arrives.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Writes something small that means nothing.
+/// Writes a meaningless probe row.
 const PROBE: &str = "INSERT INTO marks(name, value) VALUES ('probe', 1)
     ON CONFLICT(name) DO UPDATE SET value = value + 1";
 
-/// After so many entries the end of the chain is signed, even if nobody asks for it.
+/// After this many entries the head is signed, even without a flush.
 const SIGNED_EVERY: u64 = 1000;
 
-/// What the writing thread works with.
+/// State of the writer thread.
 pub(crate) struct Writer {
     db: Connection,
     files: PayloadFolder,
@@ -51,14 +51,14 @@ pub(crate) struct Writer {
     cleaner: Cleaner,
     last: watch::Sender<Option<u64>>,
     most: usize,
-    /// The end of the chain, and the version of the data at which it was that.
+    /// The head of the chain, and the data version at which it was read.
     known: Option<(i64, Option<Head>)>,
-    /// The last end that was signed.
+    /// Sequence number of the last signed head.
     signed: Option<u64>,
-    /// Why something was lost that nobody waited for.
+    /// Why an entry without a waiting caller was lost.
     lost: Option<String>,
-    /// What was accepted and could not be written yet, oldest first. It is short: while the store is
-    /// down no calls are taken.
+    /// Accepted entries that could not be written yet, oldest first. It is short: while the store
+    /// is down no calls are accepted.
     backlog: Vec<Task>,
     health: Arc<StoreHealth>,
     busy: Busy,
@@ -69,7 +69,7 @@ pub(crate) struct Writer {
     checkpoint: Checkpoint,
 }
 
-/// What a transaction did.
+/// Outcome of a transaction.
 struct CommittedBatch {
     done: Vec<TaskOutcome>,
     head: Option<Head>,
@@ -80,7 +80,7 @@ struct CommittedBatch {
 }
 
 impl Writer {
-    /// Opens the store, and reads where the chain ends.
+    /// Opens the store, and reads the head of the chain.
     pub(crate) fn open(
         options: &super::SqliteOptions,
         placing: Placing,
@@ -118,7 +118,7 @@ impl Writer {
         })
     }
 
-    /// What the store is called.
+    /// The store's identity.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
     }
@@ -128,9 +128,9 @@ impl Writer {
         self.signer.fingerprint()
     }
 
-    /// Works until nobody can ask for anything any more, and signs the end.
+    /// Runs until every sender is dropped, then signs the head.
     pub(crate) fn run(mut self, mut tasks: mpsc::Receiver<Task>) {
-        // What a process that died left behind is tried again; the next one does where that fails.
+        // Retries the sweep of a process that died; if it fails, the next process retries.
         drop(self.sweep());
         let mut batch = Vec::with_capacity(self.most);
         while self.receive(&mut batch, &mut tasks) {
@@ -144,8 +144,8 @@ impl Writer {
         self.checkpoint.advance(&self.db, &self.identity);
     }
 
-    /// Waits for tasks; while the store is down, no longer than until the next try. False once nobody
-    /// can ask any more.
+    /// Waits for tasks; while the store is down, no longer than until the next retry. False once
+    /// every sender is dropped.
     fn receive(&mut self, batch: &mut Vec<Task>, tasks: &mut mpsc::Receiver<Task>) -> bool {
         if self.health.is_up() {
             return tasks.blocking_recv_many(batch, self.most) > 0;
@@ -161,8 +161,8 @@ impl Writer {
         true
     }
 
-    /// Waits a moment for more where nobody waits for what is there. Whoever wants an answer wakes the
-    /// thread.
+    /// Lingers for more tasks where no caller waits for the batch. A caller that waits for a reply
+    /// wakes the thread.
     fn linger(&self, batch: &mut Vec<Task>, tasks: &mut mpsc::Receiver<Task>) {
         let hurried = tasks.is_closed() || !self.health.is_up();
         if hurried || !batch.iter().all(Task::is_unheard) {
@@ -176,8 +176,8 @@ impl Writer {
         }
     }
 
-    /// Makes lines of the drafts that nobody waits for. One of which no line can be made is lost, and
-    /// whoever flushes hears of it; one whose key cannot be had yet is put off.
+    /// Prepares the drafts without a waiting caller. One that cannot be prepared is lost, and the
+    /// next flush reports it; one whose key is not available yet is deferred.
     fn make_ready(&mut self, batch: &mut Vec<Task>) {
         let placing = &self.placing;
         let (lost, health, backlog) = (&mut self.lost, &self.health, &mut self.backlog);
@@ -204,8 +204,8 @@ impl Writer {
         *batch = made.collect();
     }
 
-    /// Does a batch of tasks in one transaction, and tells everybody. What was accepted before and
-    /// could not be written goes first.
+    /// Group commit: runs a batch of tasks in one transaction and replies to all callers. The
+    /// backlog goes first.
     fn keep(&mut self, batch: &mut Vec<Task>) {
         self.backlog.append(batch);
         std::mem::swap(&mut self.backlog, batch);
@@ -215,7 +215,7 @@ impl Writer {
             Err(fault) => {
                 self.known = None;
                 match (is_of_the_draft(&fault), batch.len()) {
-                    // The others are not to suffer for it.
+                    // One bad entry does not fail the others: each is tried alone.
                     (true, 2..) => std::mem::take(batch)
                         .into_iter()
                         .for_each(|task| self.keep(&mut vec![task])),
@@ -226,7 +226,7 @@ impl Writer {
         }
     }
 
-    /// Gives up a draft that no store could keep.
+    /// Gives up a draft that no store could accept.
     fn given_up(&mut self, batch: &mut Vec<Task>, cause: &str) {
         let unheard = batch.iter().filter(|task| task.is_unheard()).count();
         self.health.lose(unheard);
@@ -236,11 +236,12 @@ impl Writer {
         batch.drain(..).for_each(|task| task.fail(cause));
     }
 
-    /// Tells whoever waits that nothing was written, and holds on to what was accepted already.
+    /// Replies to waiting callers that nothing was written, and keeps the accepted entries as a
+    /// backlog.
     fn put_off(&mut self, batch: &mut Vec<Task>, cause: &str) {
         let (accepted, heard): (Vec<Task>, Vec<Task>) = batch.drain(..).partition(Task::is_unheard);
         self.backlog.extend(accepted);
-        // Whoever hears that it failed finds the store down, and everything counted.
+        // A caller that learns of the failure finds the store down, and the backlog counted.
         self.health.set_pending(self.backlog.len());
         self.health.fail(cause);
         heard.into_iter().for_each(|task| task.fail(cause));
@@ -249,7 +250,7 @@ impl Writer {
     fn told(&mut self, batch: &mut Vec<Task>, kept: CommittedBatch) {
         if let Some(signed) = kept.signed {
             self.signed = Some(signed.head.seq);
-            // The table has it as well, so a file that cannot be written loses nothing.
+            // The table has the head as well, so a failed file write loses nothing.
             let text = haft_model::canonical(&signed);
             drop(haft_seal::replace(&self.folder.join(HEAD), &text));
             if self.checkpoint.is_due(signed.head.seq, SIGNED_EVERY) {
@@ -283,8 +284,8 @@ impl Writer {
             newer
         });
         if forgot {
-            // The log of changes still holds what was forgotten. If somebody reads from it, the next
-            // round takes it away.
+            // The write-ahead log still holds the forgotten bytes. If a reader is in the way, the
+            // next round truncates it.
             drop(schema::empty_log(&mut self.db, &self.busy));
         }
         self.cleaner.wrote(kept.bytes);
@@ -304,7 +305,7 @@ impl Writer {
             Ok(kept)
         });
         if kept.is_err() {
-            // SQLite may have rolled back already, and then says so.
+            // SQLite may have rolled back already, and then reports an error.
             drop(self.db.execute_batch("ROLLBACK"));
         }
         kept
@@ -344,7 +345,7 @@ impl Writer {
         Ok(CommittedBatch { done, head, version, signed, bytes, named: names.is_none() })
     }
 
-    /// Whether an end has to be signed: the first one, or after many, or when somebody asks.
+    /// Whether a head is due for signing: the first one, after many, or when a caller asks.
     fn is_due(&self, seq: u64, asked: bool) -> bool {
         match self.signed {
             Some(signed) => (asked && seq > signed) || seq >= signed + SIGNED_EVERY,
@@ -353,8 +354,9 @@ impl Writer {
     }
 }
 
-/// Lets whoever answers calls go first, where nobody waits for what is written: a thread that becomes
-/// ready on the processor of this one waits for all of a batch otherwise, while the others are idle.
+/// Yields to threads that answer calls, where no caller waits for the batch: a thread that becomes
+/// ready on this processor would otherwise wait for all of a batch, while other processors are
+/// idle.
 fn giving_way(batch: &[Task]) -> impl Fn() + use<> {
     let is_unheard = batch.iter().all(Task::is_unheard);
     move || {
@@ -364,7 +366,7 @@ fn giving_way(batch: &[Task]) -> impl Fn() + use<> {
     }
 }
 
-/// Whether a fault is that of what was to be written, so that another entry would be kept.
+/// Whether a fault belongs to the written data, so that another entry would succeed.
 fn is_of_the_draft(fault: &rusqlite::Error) -> bool {
     matches!(
         fault.sqlite_error_code(),

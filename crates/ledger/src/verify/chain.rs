@@ -1,4 +1,4 @@
-//! Walking a chain link by link.
+//! Hash chain verification: walks the chain link by link.
 
 use super::{Finding, Pins, Verification};
 use crate::LogHead;
@@ -6,29 +6,29 @@ use crate::chain::{GENESIS, hash, unhashed};
 use crate::line::EntryLine;
 use crate::signed_checkpoint::{Keyring, SignedHead};
 
-/// How much is reported at most: a log that is all wrong needs no list of a million lines.
+/// Most findings: a log that is all wrong needs no list of a million lines.
 const MOST: usize = 1000;
 
-/// A chain as far as it was walked.
+/// A chain, as far as it was walked.
 #[derive(Debug, Default)]
 pub(super) struct ChainWalk {
     pub(super) found: Verification,
     /// The number that the next link has to have.
     next: u64,
-    /// The hash of the link before; none where that link cannot be trusted.
+    /// Hash of the previous link; `None` where that link cannot be trusted.
     previous: Option<String>,
     time: Option<haft_model::Timestamp>,
-    /// Links that signed ends speak of, with what they say.
+    /// Signed checkpoints that the walk has yet to compare.
     claims: Vec<SignedHead>,
     /// The keys that the log named so far.
     named: Vec<String>,
-    /// The keys that signed ends before the log named any.
+    /// The keys that signed checkpoints before the log named any.
     signers: Vec<String>,
     pins: Pins,
 }
 
 impl ChainWalk {
-    /// A walk past these signed ends, held against what is known from elsewhere.
+    /// A walk past these checkpoints, checked against pins.
     pub(super) fn new(mut heads: Vec<SignedHead>, ring: &Keyring, pins: &Pins) -> ChainWalk {
         let mut found = Verification::default();
         heads.sort_by_key(|signed| signed.head.seq);
@@ -48,14 +48,14 @@ impl ChainWalk {
         ChainWalk { found, claims: heads, previous, pins, ..ChainWalk::default() }
     }
 
-    /// Reports something.
+    /// Adds a finding.
     pub(super) fn report(&mut self, finding: Finding) {
         if self.found.findings.len() < MOST {
             self.found.findings.push(finding);
         }
     }
 
-    /// Takes one line, stored under a number where it has one; gives what it says if it is genuine.
+    /// Checks one line and its stored number; returns its fields if it is genuine.
     pub(super) fn take(&mut self, stored: Option<u64>, line: &[u8]) -> Option<EntryLine> {
         let genuine = std::str::from_utf8(line).ok().and_then(genuine);
         let seq = stored.or(genuine.as_ref().map(|line| line.seq)).unwrap_or(self.next);
@@ -64,7 +64,7 @@ impl ChainWalk {
             let message =
                 if self.next == 0 { format!("the first entry is {seq}") } else { message };
             self.report(Finding::at("chain.seq_gap", self.next, message));
-            // Whatever is gone cannot be compared with what follows.
+            // The hash before a gap cannot be compared with what follows.
             self.previous = None;
         }
         self.next = seq.saturating_add(1);
@@ -121,7 +121,7 @@ impl ChainWalk {
         }
     }
 
-    /// Holds a link against the signed ends that speak of it.
+    /// Checks a link against the checkpoints that name it.
     fn compare_signed(&mut self, line: &EntryLine) {
         let from = self.claims.partition_point(|signed| signed.head.seq < line.seq);
         let claims = self.claims.get(from..).unwrap_or_default().iter();
@@ -146,7 +146,7 @@ impl ChainWalk {
         }
     }
 
-    /// Holds the end of the walk against the last signed end.
+    /// Checks the end of the walk against the last checkpoint.
     pub(super) fn end(&mut self) {
         let last = self.claims.last().map(|signed| signed.head.seq);
         match last {
@@ -166,7 +166,7 @@ impl ChainWalk {
     }
 }
 
-/// What a line says, if its hash is that of its bytes.
+/// The fields of a line, if its hash matches its bytes.
 fn genuine(line: &str) -> Option<EntryLine> {
     let (rest, stated) = unhashed(line)?;
     (hash(&rest) == stated).then(|| EntryLine::parse(line).ok())?

@@ -1,4 +1,4 @@
-//! A log as files that anybody can carry away: written by `export`, checked by `verify_folder`.
+//! Log export: a log as portable files, written by `export` and checked by `verify_folder`.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -14,16 +14,16 @@ use crate::{Error, LedgerEntry, Store};
 /// The file of the entries, one line each.
 const LOG: &str = "audit-log.jsonl";
 
-/// How many entries are read at once.
+/// Page size, in entries.
 const PAGE: usize = 1000;
 
-/// Writes a store's log into a folder: the entries, the signed end and the public keys. Payloads
-/// stay where they are.
+/// Exports a store's log into a folder: the entries, the signed checkpoint and the public keys.
+/// Payloads are not exported.
 pub async fn export(store: &SqliteStore, folder: &Path) -> Result<u64, Error> {
     let failed = |fault: io::Error| Error::Unwritable { cause: fault.to_string() };
     store.flush().await?;
     fs::create_dir_all(folder).map_err(failed)?;
-    // Whoever writes meanwhile makes the log longer than the end that is copied here, never shorter.
+    // A concurrent writer makes the log longer than the checkpoint copied here, never shorter.
     let from = store.options().folder();
     for name in [HEAD, KEYS] {
         match fs::copy(from.join(name), folder.join(name)) {
@@ -48,12 +48,12 @@ pub async fn export(store: &SqliteStore, folder: &Path) -> Result<u64, Error> {
     Ok(count)
 }
 
-/// Checks a folder that `export` wrote, or that follows the same form.
+/// Verifies a folder that `export` wrote, or one of the same form.
 pub fn verify_folder(folder: &Path) -> Verification {
     verify_folder_against(folder, &Pins::default())
 }
 
-/// The same, held against what is known from elsewhere.
+/// The same, checked against pins.
 pub fn verify_folder_against(folder: &Path, pins: &Pins) -> Verification {
     let (heads, unreadable) = published_head(folder);
     let mut walk = ChainWalk::new(heads, &Keyring::load(folder), pins);
@@ -67,7 +67,7 @@ pub fn verify_folder_against(folder: &Path, pins: &Pins) -> Verification {
     }
     walk.end();
     if walk.found.entries == 0 && walk.found.is_sound() {
-        // An export of nothing looks like one of which everything was taken away.
+        // An empty export looks like one from which everything was removed.
         let message = "nothing is on record, and so no end of it is signed";
         walk.report(Finding::of_all("head.missing", message));
     }

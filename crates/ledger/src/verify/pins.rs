@@ -1,26 +1,26 @@
-//! What a verifier knows from elsewhere, and a log is held against: a key, ends seen before, a store.
+//! Pins: what a verifier knows from elsewhere: signing keys, earlier heads, a store's identity.
 
 use super::{Finding, Verification};
 use crate::{LogHead, StoreMemo};
 
-/// The fewest letters of a fingerprint that mean one key.
+/// Shortest fingerprint prefix that identifies a key, in characters.
 const SHORTEST: usize = 16;
 
-/// What a log has to agree with beside itself. Without any of it, whoever can write the files can
-/// write another log and sign it.
+/// What a log has to agree with beside itself. Without pins, an attacker who can write the files
+/// can write another log and sign it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
-    /// The fingerprints of the keys that may have signed, whole or their first 16 letters; empty means
-    /// any.
+    /// Fingerprints of the keys that may have signed, whole or their first 16 characters; empty
+    /// means any.
     pub keys: Vec<String>,
-    /// Ends that were seen before.
+    /// Heads that were seen before.
     pub heads: Vec<LogHead>,
     /// The identity that the store had.
     pub store: Option<String>,
 }
 
 impl Pins {
-    /// What a machine remembers of a store.
+    /// The pins of a machine's memo.
     pub fn remembered(memo: &StoreMemo) -> Pins {
         Pins {
             store: Some(memo.store.clone()),
@@ -29,7 +29,7 @@ impl Pins {
         }
     }
 
-    /// Whether a key, given by its fingerprint or its id, is one that may have signed.
+    /// Whether a key, given by its fingerprint or its id, may have signed.
     pub(super) fn allows(&self, key: &str) -> bool {
         self.keys
             .iter()
@@ -37,7 +37,7 @@ impl Pins {
             .any(|pin| pin.len() >= SHORTEST && (key.starts_with(&pin) || is_id_of(key, &pin)))
     }
 
-    /// Holds a store against the identity that it had.
+    /// Checks a store against the pinned identity.
     pub(super) fn check_store(&self, store: Option<&str>, found: &mut Verification) {
         if self.store.as_deref().is_some_and(|known| store != Some(known)) {
             let message = "it is not the store that this machine remembers for the workspace";
@@ -45,13 +45,12 @@ impl Pins {
         }
     }
 
-    /// Whether an end of the log agrees with one that was seen before, which is the case of one that
-    /// was not.
+    /// Whether a head agrees with the pinned one of the same number; true where none is pinned.
     pub(super) fn agrees(&self, seq: u64, hash: &str) -> bool {
         self.heads.iter().all(|head| head.seq != seq || head.hash == hash)
     }
 
-    /// Reports ends that were seen before and lie behind the end of this log.
+    /// Reports pinned heads that lie past the end of this log.
     pub(super) fn check_length(&self, next: u64, found: &mut Verification) {
         for head in self.heads.iter().filter(|head| head.seq >= next) {
             let message = format!("entry {} was seen before, and the log ends before it", head.seq);
@@ -59,7 +58,7 @@ impl Pins {
         }
     }
 
-    /// Reports keys that signed and are not those that may have.
+    /// Reports signing keys that are not pinned.
     pub(super) fn check_keys(&self, found: &mut Verification) {
         if self.keys.is_empty() {
             return;
@@ -77,7 +76,7 @@ impl Pins {
     }
 }
 
-/// Whether a text is the id of a key: the beginning of its fingerprint.
+/// Whether a text is a key id: the beginning of a fingerprint.
 fn is_id_of(id: &str, fingerprint: &str) -> bool {
     id.len() >= SHORTEST && fingerprint.starts_with(id)
 }

@@ -1,4 +1,5 @@
-//! Checking a store on disk.
+//! Store verification: checks pages, chain, payloads, checkpoints and projections of a store on
+//! disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,13 +18,13 @@ use crate::sqlite::busy::Busy;
 use crate::sqlite::payloads::{PayloadFolder, SEAL, StoredBytes, unpack};
 use crate::sqlite::{SqliteOptions, found_by, identity, lists, schema};
 
-/// Checks a store: SQLite's own pages, every link of the chain, every payload, the signed ends, and
-/// whether the lists are those that follow from the log. Others may write to it meanwhile.
+/// Verifies a store: SQLite's own pages, every link of the chain, every payload, the checkpoints,
+/// and whether the lists match the log. Other processes may write to it meanwhile.
 pub fn verify_store(options: &SqliteOptions) -> Verification {
     verify_store_against(options, &Pins::default())
 }
 
-/// The same, held against what is known from elsewhere.
+/// The same, checked against pins.
 pub fn verify_store_against(options: &SqliteOptions, pins: &Pins) -> Verification {
     let corrupt = |what: String| Verification {
         findings: vec![Finding::of_all("store.corrupt", what)],
@@ -44,7 +45,7 @@ pub fn verify_store_against(options: &SqliteOptions, pins: &Pins) -> Verificatio
     }
 }
 
-/// The signed end in a folder, and what is wrong with its file.
+/// The published checkpoint of a folder, and a finding about its file.
 pub(super) fn published_head(folder: &Path) -> (Vec<SignedHead>, Option<Finding>) {
     let Ok(bytes) = fs::read(folder.join(HEAD)) else { return (Vec::new(), None) };
     match serde_json::from_slice(&bytes) {
@@ -62,9 +63,9 @@ struct Check<'a> {
     seal: Option<Seal>,
     walk: ChainWalk,
     state: Projections,
-    /// What has to lie in files: invocation and digest.
+    /// Expected payload files: invocation and digest.
     filed: BTreeSet<(String, Digest)>,
-    /// What was not found, and the last entry that it came with.
+    /// Missing payloads, and the last entry that named each.
     missing: BTreeMap<(String, Digest), u64>,
 }
 
@@ -104,7 +105,7 @@ impl<'a> Check<'a> {
             self.walk.report(Finding::at("payload.missing", seq, message));
         }
         self.walk.end();
-        // Lists follow from entries: where those are wrong there is nothing to compare with.
+        // Lists are derived from entries: with wrong entries there is nothing to compare with.
         if self.walk.found.is_sound() {
             self.check_lists();
         }
@@ -115,7 +116,7 @@ impl<'a> Check<'a> {
         self.walk.report(Finding::of_all("store.corrupt", what));
     }
 
-    /// The texts of the tables say how everything else is read, and no entry speaks of them.
+    /// The schema's SQL decides how everything else is read, and no entry covers it.
     fn check_texts(&mut self) {
         match (schema::texts(self.db), schema::expected_texts()) {
             (Ok(found), Ok(expected)) => {
@@ -222,7 +223,7 @@ impl<'a> Check<'a> {
         stored
     }
 
-    /// Compares the list of files with what has to be in it.
+    /// Compares the file list with the expected files.
     fn check_files(&mut self) -> rusqlite::Result<bool> {
         let mut listed = BTreeSet::new();
         for (id, digest, sealed) in lists::files(self.db)? {
@@ -234,13 +235,13 @@ impl<'a> Check<'a> {
         Ok(listed == self.filed)
     }
 
-    /// Compares the list of intents with the entries that bound them.
+    /// Compares the intent list with the entries that bound them.
     fn check_intents(&mut self) -> rusqlite::Result<bool> {
         let bound = self.state.intents.iter().map(|(intent, bound)| (found_by(intent), bound.seq));
         Ok(lists::intents(self.db)? == bound.collect())
     }
 
-    /// Compares the lists with those that follow from the log.
+    /// Compares the lists with the projections of the log.
     fn check_lists(&mut self) {
         let stored = stored_state(self.db);
         let checked =
@@ -292,7 +293,7 @@ fn stored_state(db: &Connection) -> rusqlite::Result<Projections> {
     Ok(state)
 }
 
-/// The signed ends that the store itself has.
+/// The checkpoints in the store itself.
 fn signed_heads(db: &Connection) -> rusqlite::Result<Vec<SignedHead>> {
     let mut statement = db.prepare("SELECT head FROM heads ORDER BY seq")?;
     let rows = statement.query_map([], |row| row.get::<_, String>(0))?;

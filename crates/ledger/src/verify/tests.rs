@@ -1,5 +1,5 @@
-//! Each way to forge a log that is told by itself, and those that only a key or an end seen elsewhere
-//! tells.
+//! Forgery tests: forgeries that a log reveals by itself, and those that only a pinned key or head
+//! reveals.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::chain::{Head, Loose};
 use crate::signed_checkpoint::{HEAD, KEYS, Signer};
 use crate::{Draft, LogHead};
 
-/// A log of notes, as lines, with the end after each of them.
+/// A log of notes, as lines, with the head after each of them.
 fn log(words: &str, length: usize, key: Option<&str>) -> Vec<(String, Head)> {
     let mut links: Vec<(String, Head)> = Vec::new();
     for number in 0..length {
@@ -23,7 +23,7 @@ fn log(words: &str, length: usize, key: Option<&str>) -> Vec<(String, Head)> {
     links
 }
 
-/// A note behind an end, which may name a key.
+/// A note linked after a head, which may name a key.
 fn linked(text: &str, before: Option<&Head>, key: Option<&str>) -> (String, Head) {
     let event = Event::Note(Note { text: text.to_owned() });
     let facts = vec![Fact { at: Timestamp::UNIX_EPOCH, phases: Vec::new(), event }];
@@ -31,7 +31,7 @@ fn linked(text: &str, before: Option<&Head>, key: Option<&str>) -> (String, Head
     Loose::of(&mut draft).unwrap().link(before, key)
 }
 
-/// Writes lines, and an end that somebody signed.
+/// Writes lines, and a signed checkpoint.
 fn exported(folder: &Path, links: &[(String, Head)], signed: Option<(&Signer, &Head)>) {
     let lines: String = links.iter().map(|(line, _)| format!("{line}\n")).collect();
     fs::write(folder.join("audit-log.jsonl"), lines).unwrap();
@@ -74,7 +74,7 @@ fn forged_logs_are_told_by_what_was_pinned() {
     for pins in [&none, &key, &short, &head] {
         check("untouched", pins, &[]);
     }
-    // Cut back to an end that was signed once.
+    // Cut back to a head that was signed once.
     exported(ours.path(), genuine.get(..3).unwrap(), Some((&signer, &early)));
     check("cut", &none, &[]);
     check("cut", &key, &[]);
@@ -86,13 +86,14 @@ fn forged_logs_are_told_by_what_was_pinned() {
     check("signed again", &key, &["key.foreign", "head.resigned"]);
     fs::write(ours.path().join(KEYS), &disguised).unwrap();
     check("disguised", &none, &["head.missing", "head.unsigned"]);
-    // Another log by another key: only what was seen elsewhere tells.
+    // Another log by another key: only pins reveal it.
     exported(ours.path(), &rewritten, Some((&thief, &lie)));
     fs::write(ours.path().join(KEYS), &their_keys).unwrap();
     check("rewritten", &none, &[]);
     check("rewritten", &key, &["key.foreign"]);
     check("rewritten", &head, &["chain.rolled_back"]);
-    // The genuine log with an entry behind it that names the thief's key, and an end by that key.
+    // The genuine log with an added entry that names the attacker's key, and a checkpoint by that
+    // key.
     let mut hijacked = genuine.clone();
     let naming = linked("one more", Some(&last), Some(thief.fingerprint()));
     let stolen = naming.1.clone();
@@ -105,7 +106,7 @@ fn forged_logs_are_told_by_what_was_pinned() {
     check("hijacked", &none, &["key.changed"]);
     check("hijacked", &key, &["key.foreign", "key.changed"]);
     check("hijacked", &both, &[]);
-    // Nothing at all.
+    // An empty log.
     fs::write(ours.path().join(KEYS), &own_keys).unwrap();
     exported(ours.path(), &[], None);
     check("emptied", &none, &["head.missing"]);

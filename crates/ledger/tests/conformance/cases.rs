@@ -1,4 +1,4 @@
-//! Appending, guards, leases and payloads.
+//! Store conformance: appending, guards, leases and payloads.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) fn parsed(entry: &LedgerEntry) -> Value {
     serde_json::from_str(&entry.line).unwrap()
 }
 
-/// Recomputes the chain in the slow and obvious way.
+/// Recomputes the hash chain in the slow and obvious way.
 pub(crate) fn assert_chained(entries: &[LedgerEntry]) {
     let mut previous = "GENESIS".to_owned();
     for (entry, expected) in entries.iter().zip(0..) {
@@ -161,7 +161,7 @@ pub(crate) async fn a_declaration_is_written_once(store: &dyn Store) {
     refused(store, declaring("one")).await;
     add(store, declaring("two")).await;
     add(store, declaring("one")).await;
-    // What came with an entry of the house is found under no id.
+    // The payload of a workspace entry is found under no id.
     let house = InvocationId::from("");
     let bytes = store.payload(&house, &Digest::of_bytes(b"two")).await.unwrap();
     assert_eq!(bytes.as_deref(), Some(b"two".as_slice()));
@@ -212,15 +212,15 @@ pub(crate) async fn a_lease_is_exclusive_runs_out_and_is_given_back(store: &dyn 
     store.renew(&one, first, at(150).into()).await.unwrap();
     assert_eq!(take(&one, "bob", 149, 200).await, None);
     assert!(take(&two, "bob", 149, 200).await.is_some(), "another call of the same owner");
-    // Renewing never shortens.
+    // A renewal never shortens a lease.
     store.renew(&one, first, at(120).into()).await.unwrap();
     assert_eq!(take(&one, "bob", 149, 200).await, None);
     let again = take(&one, "ann", 149, 160).await.unwrap();
-    // Nor does a lease that was lost prolong the one after it.
+    // A lost lease does not renew its successor.
     store.renew(&one, first, at(500).into()).await.unwrap();
     let taken = take(&one, "bob", 160, 300).await.unwrap();
     assert!(first.0 < again.0 && again.0 < taken.0);
-    // A lease that was lost gives nothing back.
+    // A lost lease releases nothing.
     store.release(&one, again, Disclosure::Outcome).await.unwrap();
     assert_eq!(take(&one, "ann", 200, 300).await, None);
     store.release(&one, taken, Disclosure::Outcome).await.unwrap();
@@ -231,7 +231,7 @@ pub(crate) async fn a_lease_is_exclusive_runs_out_and_is_given_back(store: &dyn 
 pub(crate) async fn a_lease_of_one_boot_is_judged_by_it_alone(store: &dyn Store) {
     let moment = |wall: i64, boot: &str, micros: u64| DualTime {
         at: at(wall),
-        boot: Some(BootTime { id: boot.to_owned(), micros }),
+        boot: Some(BootTime { id: boot.into(), micros }),
     };
     let first = store.lease(&id(1), "ann", moment(0, "a", 0), moment(100, "a", 100)).await;
     let first = first.unwrap().unwrap();
@@ -325,7 +325,7 @@ pub(crate) async fn numbers_are_doubles_for_everybody(store: &dyn Store) {
     assert!(matches!(fault, Error::Unwritable { .. }), "nobody could read it back: {fault}");
     add(store, reported(1 << 53)).await;
 
-    // What is asked is what the log says was asked.
+    // The stored question is the one that the log recorded.
     let mut asking = asking(2, 0, 100);
     let mut question = question(2, 0, 100);
     question.shown_input = serde_json::json!({"account": 12_345_678_901_234_567_891_u64});
@@ -382,7 +382,7 @@ pub(crate) async fn what_is_queued_is_there_after_a_flush(store: &dyn Store) {
         let receipt = store.append(whole(number, 0), Wait::Queue).await.unwrap();
         assert_eq!(receipt, Receipt { seq: None, fence: None });
     }
-    // One that is refused takes nothing along, and nobody hears of it.
+    // A refused entry takes no other along, and no caller learns of it.
     let ended = Draft { guards: vec![Guard::NotEnded], ..whole(1, 0) };
     store.append(ended, Wait::Queue).await.unwrap();
     assert_eq!(add(store, whole(100, 0)).await, 100);

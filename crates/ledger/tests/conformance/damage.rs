@@ -1,4 +1,4 @@
-//! What is wrong with a store or an exported log is found, and said at the right entry.
+//! Damage tests: verification finds each defect of a store or an exported log, at the right entry.
 
 use std::fs;
 use std::path::Path;
@@ -15,14 +15,14 @@ use serde_json::Value;
 use crate::cases::add;
 use crate::sample::*;
 
-/// A store that is as it was written.
+/// Verifies a store that must be sound.
 pub(crate) fn sound(options: &SqliteOptions) -> Verification {
     let found = verify_store(options);
     assert!(found.is_sound(), "{:?}", found.findings);
     found
 }
 
-/// What was found, without the words.
+/// The findings, without their messages.
 fn short(findings: &[Finding]) -> Vec<(&str, Option<u64>)> {
     findings.iter().map(|finding| (finding.code, finding.seq)).collect()
 }
@@ -56,7 +56,7 @@ fn db(options: &SqliteOptions) -> Connection {
     Connection::open(&options.db).unwrap()
 }
 
-/// Takes signed heads away as a forger does who puts the triggers back afterwards.
+/// Removes checkpoints as a forger does who restores the triggers afterwards.
 fn without_heads(db: &Connection, which: &str) {
     let triggers = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'";
     let mut triggers = db.prepare(triggers).unwrap();
@@ -137,7 +137,7 @@ async fn a_cut_tail_is_found_by_the_signed_end() {
     assert_eq!(short(&findings), [("chain.truncated", Some(4))]);
     assert_eq!(findings[0].message, "entries 4 to 5 were cut off");
 
-    // An end that nobody signed does not hide it.
+    // An unsigned head does not hide it.
     let head = folder.path().join("audit-head.json");
     let text = fs::read_to_string(&head).unwrap();
     let mut forged: Value = serde_json::from_str(&text).unwrap();
@@ -149,7 +149,7 @@ async fn a_cut_tail_is_found_by_the_signed_end() {
     fs::write(&head, "{").unwrap();
     assert_eq!(found(&options), [("head.unsigned", None)]);
 
-    // Nor does it help to take every end away.
+    // Nor does it help to remove every checkpoint.
     fs::remove_file(&head).unwrap();
     without_heads(&cut, "");
     assert_eq!(found(&options), [("head.missing", None)]);
@@ -200,7 +200,7 @@ async fn checkpoint_is_remembered_on_close_unless_log_was_cut() {
         store.close().await.unwrap();
         name
     };
-    // Nothing is remembered of a workspace that no memo knows, nor of another store.
+    // A memo covers neither an unknown workspace nor another store.
     let store = grown(7).await;
     assert_eq!(StoreMemo::read(&memo).unwrap(), None);
     let mut first = StoreMemo {
@@ -218,7 +218,7 @@ async fn checkpoint_is_remembered_on_close_unless_log_was_cut() {
     grown(9).await;
     let last = sound(&options).last;
     assert_eq!(read().head, last);
-    // A log that was cut and is longer again does not pass for the one that was seen.
+    // A log that was cut and grew again does not pass for the one that was seen.
     let cut = db(&options);
     cut.execute_batch("DELETE FROM entries WHERE seq > 3").unwrap();
     without_heads(&cut, "WHERE seq > 3");
@@ -266,7 +266,7 @@ async fn what_was_forgotten_on_purpose_is_not_missing() {
     for text in ["plain ".repeat(50), "sealed ".repeat(50), "small and sealed".to_owned()] {
         assert!(store.forget(&id(1), &Digest::of_bytes(text.as_bytes())).await.unwrap());
     }
-    // Others may look while the store is open.
+    // Other processes may verify while the store is open.
     assert_eq!(sound(&options).entries, 9);
     assert_eq!(files(&options.payloads), Vec::<std::path::PathBuf>::new());
     store.close().await.unwrap();
@@ -325,7 +325,7 @@ async fn lists_that_were_lost_follow_from_the_log_again() {
     assert_eq!(rebuild_store(&options).unwrap(), 6);
     assert_eq!(dump(&options).unwrap(), before);
     sound(&options);
-    // Once more changes nothing.
+    // A second rebuild changes nothing.
     assert_eq!(rebuild_store(&options).unwrap(), 6);
     assert_eq!(dump(&options).unwrap(), before);
 }
@@ -341,7 +341,7 @@ async fn rebuild_refuses_log_with_broken_hash_chain() {
     assert_eq!(dump(&options), before);
 }
 
-/// Everything in the store that anybody could read.
+/// Everything readable in the store.
 fn dump(options: &SqliteOptions) -> Option<Vec<String>> {
     let db = Connection::open(&options.db).ok()?;
     let mut all = Vec::new();
@@ -382,7 +382,7 @@ async fn flipped_file_byte_is_detected_unless_unused() {
     let mut silent = 0;
     for round in 0..300 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // The first hundred fall into the header and the pages with the texts of the tables.
+        // The first hundred hit the header and the schema pages.
         let at = (seed >> 20) as usize;
         let place = if round < 100 { texts[at % texts.len()] } else { at % bytes.len() };
         let mut flipped = bytes.clone();
@@ -446,7 +446,7 @@ async fn nothing_sensitive_lies_open_in_any_file() {
     store.close().await.unwrap();
     assert_eq!(holding(folder.path(), CANARY), nowhere);
 
-    // Without the key nothing is opened, and that is a finding.
+    // Without the key no payload opens, and that is a finding.
     let key = folder.path().join("seal.key");
     fs::rename(&key, folder.path().join("elsewhere")).unwrap();
     assert_eq!(found(&options), [("payload.changed", Some(0)), ("payload.changed", Some(0))]);
@@ -492,7 +492,7 @@ async fn an_exported_log_is_checked_byte_for_byte() {
         bytes[place] ^= 4;
         fs::write(&log, &bytes).unwrap();
         let findings = verify_folder(out.path()).findings;
-        // A byte of the number itself breaks the count behind it as well.
+        // A changed byte of the number itself breaks the sequence after it as well.
         let first = short(&findings).into_iter().next();
         assert_eq!(first, Some(("chain.tampered", seq_of(place))), "byte {place}");
     }

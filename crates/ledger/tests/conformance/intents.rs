@@ -1,4 +1,4 @@
-//! Intents: one call carries each of them out, and a store knows which.
+//! Idempotency conformance: one call carries each intent out, and a store knows which.
 
 use haft_ledger::{Disclosure, Draft, Guard, LeaseClaim, MemoryStore, Store, Story};
 use haft_model::{
@@ -42,7 +42,7 @@ pub(crate) async fn an_intent_has_one_call_that_carries_it_out(store: &dyn Store
         record.lease.map(|lease| (lease.owner, lease.until)),
         Some(("one".into(), at(100).into()))
     );
-    // Whoever did not know of the first is refused; whoever did may follow it.
+    // A caller that did not know of the first is refused; one that did may follow it.
     for holder in [None, Some(7)] {
         let objection = refused(store, bound(2, "sha256:1", holder)).await;
         let (intent, source) = (name.clone(), KeySource::Caller);
@@ -149,7 +149,7 @@ pub(crate) async fn an_intent_without_a_key_is_known_until_its_answer_is_handed_
     add(store, plain(1, None)).await;
     assert_eq!(holder().await, Some(id(1)));
     assert!(matches!(refused(store, plain(2, None)).await, Guard::Intent { .. }));
-    // One that waits for people gives its lease back, and is still the one.
+    // A call that waits for approval releases its lease, and still holds the intent.
     store.release(&id(1), fence().await, Disclosure::Outcome).await.unwrap();
     assert_eq!(holder().await, Some(id(1)));
     add(store, draft(1, vec![ended(5, Status::Failed, EffectState::NotSubmitted)])).await;
@@ -166,7 +166,7 @@ pub(crate) async fn an_intent_without_a_key_is_known_until_its_answer_is_handed_
     assert!(matches!(refused(store, plain(4, None)).await, Guard::Intent { .. }));
     add(store, plain(4, Some(3))).await;
     assert_eq!(holder().await, Some(id(4)));
-    // Nobody knows of this one either, and the first of the two is not in the way of the next.
+    // Its effect is unknown too, and the first of the two does not block the next.
     add(store, draft(4, vec![ended(8, Status::Failed, EffectState::Unknown)])).await;
     store.release(&id(4), fence().await, Disclosure::Outcome).await.unwrap();
     add(store, plain(5, Some(4))).await;

@@ -1,4 +1,4 @@
-//! The lists that follow from the facts.
+//! Projection conformance: the lists that derive from the facts.
 
 use haft_ledger::{QuestionFilter, Run, RunFilter, Store, Use, UseFilter};
 use haft_model::{
@@ -28,7 +28,7 @@ pub(crate) async fn runs_are_listed_newest_first_and_in_pages(store: &dyn Store)
     assert_eq!(numbers(store, page(999)).await, [0; 0], "nothing is before what nobody knows");
 }
 
-/// Ten calls by two actors of two tenants to two tools, which went in different ways.
+/// Ten calls by two actors of two tenants to two tools, with different outcomes.
 async fn fill(store: &dyn Store) {
     for number in 0..10 {
         let mut call = beginning(number, number as i64);
@@ -136,7 +136,7 @@ pub(crate) async fn a_run_follows_its_facts(store: &dyn Store) {
     expected.ended_at = Some(at(11));
     assert_eq!(run().await, expected);
 
-    // Somebody asked the backend later on.
+    // The backend was asked later on.
     add(store, draft(1, vec![attempt_ended(50, EffectState::Committed)])).await;
     expected.effect_state = EffectState::Committed;
     assert_eq!(run().await, expected);
@@ -155,7 +155,7 @@ pub(crate) async fn questions_follow_their_facts(store: &dyn Store) {
     add(store, draft(1, yes.to_vec())).await;
     add(store, draft(1, vec![decided(6, &input, Some(question_id(1)))])).await;
     add(store, draft(2, vec![answer(2, "user:bo", false, 5)])).await;
-    // What is settled stays so.
+    // A settled question stays settled.
     add(store, draft(2, vec![closed(2, QuestionState::Withdrawn)])).await;
     add(store, draft(3, vec![closed(3, QuestionState::Expired)])).await;
     let states = async |filter: QuestionFilter| {

@@ -1,4 +1,4 @@
-//! What every store can do: one list of cases, run for each of them.
+//! Store conformance suite: one list of cases, run for each store.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail")]
 

@@ -1,5 +1,5 @@
-//! A store that cannot be written for a while: what was accepted outlasts that, and what was given up
-//! is never written.
+//! Outage conformance: accepted entries survive a store that is down, and withdrawn ones are never
+//! written.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::cases::all;
 use crate::damage::sound;
 use crate::sample::*;
 
-/// A store, and a connection of a program that is none of ours.
+/// A store, and a connection of a foreign program.
 fn opened(folder: &Folder) -> (SqliteStore, Connection) {
     let options = SqliteOptions::at(folder.path());
     let store = SqliteStore::open(options.clone()).unwrap();
@@ -42,7 +42,7 @@ async fn accepted_entries_outlast_an_outage_in_order() {
     store.append(whole(1, 0), Wait::Disk).await.unwrap();
     other.execute_batch("ALTER TABLE entries RENAME TO elsewhere").unwrap();
 
-    // A read is answered before anything is known, and counted afterwards.
+    // A read is answered before the failure is known, and counted afterwards.
     store.append(whole(2, 0), Wait::Queue).await.unwrap();
     assert!(store.flush().await.is_err());
     assert_eq!((store.health().is_up(), store.health().pending()), (false, 1));
@@ -111,7 +111,7 @@ async fn locked_store_never_writes_what_was_withdrawn() {
     let (store, other) = opened(&folder);
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let soon = || Instant::now() + Duration::from_millis(100);
-    // Whoever gives up one is told that it is not written; the other may still be.
+    // The caller of the withdrawn one learns that it is not written; the other may still be.
     let withdrawn = store.append(whole(1, 0), Wait::Until(soon()));
     let left = store.append(whole(2, 0), Wait::Disk);
     let left = tokio::time::timeout(Duration::from_millis(100), left);

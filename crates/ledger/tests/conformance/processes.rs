@@ -1,4 +1,4 @@
-//! Several stores, and several processes, over one folder.
+//! Multi-process conformance: several stores, and several processes, over one folder.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::cases::{add, all, assert_chained};
 use crate::damage::sound;
 use crate::sample::*;
 
-/// Where a process that a test started finds its folder. A test that sees it plays the other part.
+/// Variable with the folder of a child process. A test that sees it plays the child.
 const FOLDER: &str = "HAFT_LEDGER_TEST_FOLDER";
 
 /// Starts this test again in a process of its own.
@@ -45,7 +45,7 @@ async fn two_stores_in_one_process_share_one_chain() {
     assert_eq!(all(&one).await.len(), 200);
     assert_chained(&all(&two).await);
 
-    // What one writes the other hears of, and what one holds the other does not get.
+    // Each sees the other's entries, and neither gets the other's lease.
     let (heard, _) = tokio::join!(
         one.wait_past(Some(199), Duration::from_secs(60)),
         add(&two, beginning(5000, 0)),
@@ -97,7 +97,7 @@ async fn killed_process_loses_no_acknowledged_entry() {
     if let Some(options) = assigned() {
         let store = SqliteStore::open(options).unwrap();
         for number in 0..1_000_000 {
-            // Some of it large, so that files are under way as well.
+            // Some payloads are large, so that files are written as well.
             let mut call = whole(number, 0);
             if number % 10 == 0 {
                 call.blobs.push(blob(&format!("{number} ").repeat(20_000), number % 20 == 0));

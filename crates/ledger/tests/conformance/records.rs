@@ -1,4 +1,4 @@
-//! Stories, their records, and the published schemas.
+//! Record conformance: histories, their records, and the published schemas.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::cases::{add, all};
 use crate::sample::*;
 
-/// A call that meets about everything that a call can meet, in four entries.
+/// A call with almost every kind of event, in four entries.
 async fn eventful(store: &dyn Store) {
     let input = blob("{\"amount\":7}", true);
     let changed = blob("{\"amount\":6}", true);
@@ -210,7 +210,7 @@ async fn five_queue_states_are_distinguished_from_status() {
     };
     let ending = |status| {
         let mut last = end(1, 40);
-        // The batch hands the result over later.
+        // The batch releases the result later.
         last.facts.retain(|fact| !matches!(fact.event, Event::Yielded(_)));
         for fact in &mut last.facts {
             if let Event::ResultCreated(created) = &mut fact.event {

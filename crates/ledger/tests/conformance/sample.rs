@@ -1,4 +1,4 @@
-//! Drafts to try stores with.
+//! Sample drafts for store tests.
 
 use haft_ledger::{Blob, Draft};
 use haft_model::{
@@ -10,7 +10,7 @@ use haft_model::{
 };
 use serde_json::json;
 
-/// A moment, in milliseconds after the beginning.
+/// A timestamp, in milliseconds after the start.
 pub(crate) fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(1_790_000_000_000 + ms).unwrap()
 }
@@ -185,7 +185,7 @@ pub(crate) fn ended(ms: i64, final_status: Status, effect: EffectState) -> Fact 
     fact(ms, Event::ending(ended))
 }
 
-/// All that leads up to a call being carried out.
+/// Everything before a call runs.
 pub(crate) fn beginning(number: u64, ms: i64) -> Draft {
     let input = blob(&format!("{{\"amount\":{number},\"order\":\"A-1001\"}}"), false);
     let facts = vec![
@@ -200,7 +200,7 @@ pub(crate) fn beginning(number: u64, ms: i64) -> Draft {
     Draft { blobs: vec![input], ..draft(number, facts) }
 }
 
-/// All that follows.
+/// Everything after it.
 pub(crate) fn end(number: u64, ms: i64) -> Draft {
     let result = blob(&format!("{{\"charged\":{number}}}"), false);
     let persisted = Persisted {

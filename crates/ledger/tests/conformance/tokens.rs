@@ -1,4 +1,4 @@
-//! Tokens: issued, found by their hashes, and taken back.
+//! Token conformance: issued, found by hash, and revoked.
 
 use haft_ledger::{Draft, Guard, Store};
 use haft_model::{ActorId, Digest, Event, Token, TokenId, TokenRevoked};

@@ -1,4 +1,4 @@
-//! What is learned of an effect after its call is over.
+//! Compensation conformance: what is learned of an effect after its call ended.
 
 use haft_ledger::{Draft, Guard, OpenUndoing, Run, RunFilter, Store, Story};
 use haft_model::{
@@ -17,7 +17,7 @@ async fn story(store: &dyn Store) -> Story {
     Story::fold(&store.story(&id(1)).await.unwrap()).unwrap()
 }
 
-/// An entry that is written only if nothing else was since another.
+/// An entry that is written only if nothing else was since another (optimistic concurrency).
 fn unless_changed(last: u64, fact: Fact) -> Draft {
     Draft { guards: vec![Guard::Unchanged(last)], ..draft(1, vec![fact]) }
 }
@@ -96,7 +96,7 @@ pub(crate) async fn whoever_undoes_and_did_not_tell_is_listed(store: &dyn Store)
     assert_eq!(store.undoings().await.unwrap(), [open(1, 11), open(3, 13)], "another one ended");
     add(store, about(3, over(13, EffectState::Compensated))).await;
     assert_eq!(store.undoings().await.unwrap(), [open(1, 11)]);
-    // One that was told of twice is open only in the second of them.
+    // A call with two compensations is open only in the second.
     add(store, about(1, begin(12))).await;
     add(store, about(1, over(11, EffectState::Committed))).await;
     assert_eq!(store.undoings().await.unwrap(), [open(1, 12)]);

@@ -1,10 +1,10 @@
-//! Each system call of the ledger fails in turn: what was acknowledged is there afterwards, the chain
-//! verifies, and nothing is there twice or in part.
+//! Fault injection: each system call of the ledger fails in turn; acknowledged entries survive, the
+//! chain verifies, and nothing is there twice or in part.
 //!
-//! The scenario runs in a process of its own under a shim (`shim.c`) that fails one call. By default a
-//! few numbers of each kind are tried, and the first and last call of each name; `HAFT_FAULTS=all` tries
-//! every one (`scripts/show faults-io`). Where `strace` works, the shim's calls are compared with what
-//! the kernel saw, so that no system call goes without a fault unseen.
+//! The scenario runs in a process of its own under a shim (`shim.c`) that fails one call. By
+//! default a few numbers of each kind are tried, and the first and last call of each name;
+//! `HAFT_FAULTS=all` tries every one (`scripts/show faults-io`). Where `strace` works, the shim's
+//! calls are compared with what the kernel saw, so that no system call goes without a fault unseen.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests may fail")]
@@ -25,13 +25,13 @@ use haft_testkit::Folder;
 
 use sample::{at, beginning, blob, end, id, whole};
 
-/// Where the process that carries out the scenario finds its store.
+/// Variable with the store of the scenario process.
 const FOLDER: &str = "HAFT_FAULT_FOLDER";
 
-/// How many numbers of each kind are tried where not all are.
+/// Most calls of each kind that fail by default.
 const FEW: usize = 12;
 
-/// What makes the test's program carry out the scenario.
+/// Arguments that make the test binary run the scenario.
 const SCENARIO: [&str; 3] =
     ["--exact", "every_failing_system_call_leaves_a_sound_store", "--nocapture"];
 
@@ -120,7 +120,7 @@ fn shim_counts_every_system_call_of_the_ledger() {
     assert_eq!(numbered, traced, "the shim's calls, and those that the kernel saw");
 }
 
-/// The system call behind a name of the C library, whichever of its versions was called.
+/// The system call behind a function of the C library, whichever variant was called.
 fn family(name: &str) -> String {
     let name = name.trim_end_matches("64").trim_start_matches("new");
     let name = match name {
@@ -161,7 +161,7 @@ fn compiled(folder: &Path) -> PathBuf {
     shim
 }
 
-/// What the process of a scenario says.
+/// The output of the scenario process.
 fn played(shim: &Path, store: &Path, fault: &Fault<'_>, count: &Path) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(SCENARIO).envs(variables(shim, store, fault, count));
@@ -171,7 +171,7 @@ fn played(shim: &Path, store: &Path, fault: &Fault<'_>, count: &Path) -> String 
     said
 }
 
-/// What the shim is told.
+/// Environment of the shim.
 fn variables(
     shim: &Path,
     store: &Path,
@@ -195,7 +195,7 @@ fn names(count: &Path) -> Vec<String> {
     std::fs::read_to_string(count).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// The calls that there are when none fails.
+/// The calls of a run without faults.
 fn counted(shim: &Path, kind: &str) -> Vec<String> {
     let folder = Folder::new();
     let (store, count) = (folder.path().join("store"), folder.path().join("count"));
@@ -204,7 +204,7 @@ fn counted(shim: &Path, kind: &str) -> Vec<String> {
     names(&count)
 }
 
-/// Fails one call and looks at what is left.
+/// Fails one call and checks what is left.
 fn tried(shim: &Path, fault: &Fault<'_>) -> Result<(), String> {
     let folder = Folder::new();
     let (path, count) = (folder.path().join("store"), folder.path().join("count"));
@@ -242,8 +242,8 @@ fn tried(shim: &Path, fault: &Fault<'_>) -> Result<(), String> {
     }
 }
 
-/// Everything that a ledger does, step after step; what fails is passed over. It says what it was told
-/// is on the disk.
+/// Everything that a ledger does, step after step; failures are passed over. It prints which
+/// entries were acknowledged as durable.
 async fn scenario(folder: &Path) {
     println!();
     for round in [0, 10] {
@@ -261,7 +261,7 @@ async fn scenario(folder: &Path) {
 }
 
 async fn steps(store: &SqliteStore, round: u64) -> Result<(), Error> {
-    // A fault that passes is got over.
+    // A transient fault is retried.
     let mut fault = Ok(());
     let mut told = |number: u64, told: Result<(), Error>| match told {
         Ok(()) => println!("acknowledged {}", number + round),

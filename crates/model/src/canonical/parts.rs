@@ -1,4 +1,4 @@
-//! What has parts: arrays and objects, one part after the other.
+//! Canonical JSON of compound values: arrays and objects, written part by part.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use serde::ser::{
 use super::write::{Formless, Key, WriteResult};
 use super::{Text, canonical};
 
-/// An array that is open.
+/// An open array.
 pub(super) struct List<'t> {
     pub(super) text: &'t mut Text,
     pub(super) first: bool,
-    /// Whether it is what a variant holds.
+    /// Whether it is the content of an enum variant.
     pub(super) within: bool,
 }
 
@@ -32,21 +32,21 @@ impl List<'_> {
     }
 }
 
-/// An object that is open.
+/// An open object.
 pub(super) struct Object<'t> {
     pub(super) text: &'t mut Text,
     pub(super) kind: CompoundKind,
 }
 
-/// What is written as an object is written.
+/// How a serde struct is written.
 #[derive(Clone, Copy)]
 pub(super) enum CompoundKind {
     Plain,
-    /// What a variant holds.
+    /// The content of an enum variant.
     Variant,
-    /// A text that is JSON already.
+    /// Text that is JSON already.
     Raw,
-    /// A number, by its digits.
+    /// A number, as its digits.
     Number,
 }
 
@@ -79,7 +79,7 @@ impl Object<'_> {
     }
 }
 
-/// The text that a value is.
+/// The text of a scalar value.
 fn told<T: Serialize + ?Sized>(value: &T) -> Result<String, Formless> {
     let mut text = String::new();
     write!(text, "{}", Key(value)).map_err(|_| Formless)?;

@@ -1,4 +1,4 @@
-//! The text is held against the library's, for picked and for random values.
+//! Canonical JSON tests: compares the text with the library's for picked and random values.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
-//! How a value puts itself down. Written out, and not a formatter of `serde_json`, because the record of
-//! every call is made here: that takes strings apart byte by byte, which costs half of it.
+//! Canonical JSON serializer: writes strings in runs instead of byte by byte.
+//!
+//! It is no formatter of `serde_json`, because every call's record is made here and that formatter
+//! takes strings apart byte by byte, which costs half of the time.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -8,11 +10,11 @@ use serde::ser::{Error, Serialize, Serializer};
 use super::parts::{CompoundKind, List, Object};
 use super::{LARGEST_EXACT, Text};
 
-/// How `serde_json` hands over a text that is JSON already, and a number as its digits.
+/// Marker names by which `serde_json` passes raw JSON, and numbers as digits.
 const RAW: &str = "$serde_json::private::RawValue";
 const NUMBER: &str = "$serde_json::private::Number";
 
-/// There is no canonical form.
+/// The value has no canonical form.
 #[derive(Debug)]
 pub(super) struct Formless;
 
@@ -125,7 +127,7 @@ impl Text {
     }
 }
 
-/// Whether a string can be put down as it is; looks at eight bytes at a time.
+/// Whether a string needs no escaping; checks eight bytes at a time.
 fn is_plain(text: &[u8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -139,7 +141,7 @@ fn is_plain(text: &[u8]) -> bool {
     }) && rest.iter().all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\')
 }
 
-/// A part of a string that is put down as it is made.
+/// A writer for string fragments, as they are formatted.
 struct Fragments<'t>(&'t mut Text);
 
 impl fmt::Write for Fragments<'_> {
@@ -149,7 +151,7 @@ impl fmt::Write for Fragments<'_> {
     }
 }
 
-/// A key that may be something else than a string; whatever has parts is refused.
+/// A map key that may not be a string; compound keys are refused.
 pub(super) struct Key<'k, T: ?Sized>(pub(super) &'k T);
 
 impl<T: Serialize + ?Sized> Display for Key<'_, T> {

@@ -1,16 +1,16 @@
-//! What a person filled in, held against the form.
+//! Form validation: checks what a person filled in against the form.
 
 use serde_json::{Map, Value};
 
 use super::{ElicitationForm, capped};
 use crate::{Code, Stop, parse_date, parse_timestamp, settle_numbers};
 
-/// How many bytes a person may fill in.
+/// Largest filled-in form, in bytes.
 const LARGEST: usize = 64 * 1024;
 
 impl ElicitationForm {
-    /// What was filled in, with the defaults of what was left out; a refusal names the field, the
-    /// value and what would do.
+    /// Validates the content and adds defaults; a refusal names the field, the value and what is
+    /// allowed.
     pub fn check(&self, content: Option<Value>) -> Result<Value, Stop> {
         let given = match content {
             None => Map::new(),
@@ -71,7 +71,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// Whether one value fits a field; otherwise why not.
+/// Validates one value against a field; the error says why not.
 pub(super) fn one(field: &Value, value: &Value) -> Result<(), String> {
     let bound = |name: &str| field.get(name).and_then(Value::as_f64);
     match (super::text(field, "type"), value) {
@@ -138,7 +138,7 @@ fn formed(format: &str, text: &str) -> Result<(), String> {
     if fits { Ok(()) } else { Err(format!("it is not of the format `{format}`")) }
 }
 
-/// What a field takes, in words.
+/// What a field accepts, in words.
 fn wanted(field: &Value) -> String {
     let options = |field: &Value| {
         let all = field.get("oneOf").and_then(Value::as_array)?;

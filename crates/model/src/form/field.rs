@@ -1,21 +1,21 @@
-//! One field of a form: a text, a number, a yes or no, or a choice.
+//! Form field: a text, a number, a boolean or a choice.
 
 use serde_json::{Map, Value, json};
 
 use super::{line, text};
 use crate::is_shown;
 
-/// How many values one may choose from, and how long each may be.
+/// Most choices of a field, and the longest choice.
 const MOST_CHOICES: usize = 200;
 const LONGEST_CHOICE: usize = 200;
 
-/// How many letters of what is said about a field are shown.
+/// Longest description of a field shown, in characters.
 const LONGEST_WORDS: usize = 300;
 
-/// The formats that a text may be asked for in.
+/// Formats that a text field may ask for.
 pub(super) const FORMATS: &[&str] = &["email", "uri", "date", "date-time"];
 
-/// The field with what is understood of it, and nothing else; otherwise why it is refused.
+/// The understood part of the field; the error says why it is refused.
 pub(super) fn read(described: &Value) -> Result<Value, String> {
     let kind = text(described, "type");
     let mut field = Map::from_iter([("type".to_owned(), json!(kind))]);
@@ -57,7 +57,7 @@ pub(super) fn read(described: &Value) -> Result<Value, String> {
         }
         _ => {}
     }
-    // A default that would not be taken from a person is none.
+    // A default that would be refused from a person is dropped.
     let default = described.get("default").cloned();
     let whole = Value::Object(field.clone());
     if let Some(default) = default.filter(|default| super::check::one(&whole, default).is_ok()) {
@@ -66,7 +66,7 @@ pub(super) fn read(described: &Value) -> Result<Value, String> {
     Ok(Value::Object(field))
 }
 
-/// The values that one may choose from, with what each is called, if it is a choice.
+/// The choices with their titles, if the field is a choice.
 fn choices(described: &Value, titled: &str) -> Result<Option<(String, Value)>, String> {
     let titles = described.get("enumNames").and_then(Value::as_array);
     let plain = described.get("enum").and_then(Value::as_array).map(|values| {

@@ -1,10 +1,10 @@
-//! Fields that look as if they were for secrets. A form is never the way to hand one over.
+//! Secret detection in forms: refuses fields that ask for secrets. A form never carries one.
 
 use serde_json::Value;
 
 use super::text;
 
-/// Words that a secret is called by.
+/// Words that denote a secret.
 const SECRETS: &[&str] = &[
     "password",
     "passwd",
@@ -25,12 +25,12 @@ const SECRETS: &[&str] = &[
     "passkey",
 ];
 
-/// Words that make a key of what follows or precedes.
+/// Words that denote a secret before `key`.
 const KEYS: &[&str] =
     &["api", "access", "private", "secret", "signing", "auth", "encryption", "ssh"];
 
-/// Why a field looks as if it were for a secret, if it does. What is chosen from a list, or is yes or
-/// no, is none.
+/// Why a field looks like a secret, if it does. By their names, choices, lists and booleans never
+/// do.
 pub(super) fn looks_like_one(name: &str, described: &Value) -> Option<&'static str> {
     let kind = text(described, "type");
     let chosen = described.get("enum").is_some() || described.get("oneOf").is_some();
@@ -49,7 +49,7 @@ pub(super) fn looks_like_one(name: &str, described: &Value) -> Option<&'static s
             [first, second] => KEYS.contains(&first.as_str()) && second == "key",
             _ => false,
         });
-        // A number of tokens is none.
+        // A number, such as a token count, is no secret.
         let counted = kind != "string";
         let secret = words.iter().any(|word| match word.as_str() {
             "token" | "secret" | "secrets" => !counted,
@@ -63,7 +63,7 @@ pub(super) fn looks_like_one(name: &str, described: &Value) -> Option<&'static s
     called(text(described, "title")).then_some("has the title of one")
 }
 
-/// The words of a name, however it joins them.
+/// The words of a name, split at case changes and separators.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = ' ';

@@ -1,4 +1,4 @@
-//! Forms that backends send: what is read, what is refused, and what may be filled in.
+//! Elicitation form tests: what is read, what is refused, and what may be filled in.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! When two spellings are one name, on the most lenient file system that there is.
+//! Name folding: whether two spellings are one name on the most lenient file system.
 
-/// Whether a name could stand for a step of a pattern: `*` is any name, `*.x` any that ends so.
+/// Whether a name could match a segment of a pattern: `*` is any name, `*.x` any with that suffix.
 pub(super) fn is_same(step: &str, name: &str) -> bool {
     if step == "*" {
         return true;
@@ -12,8 +12,8 @@ pub(super) fn is_same(step: &str, name: &str) -> bool {
     is_ascii_same(step, folded(name).trim_end_matches(['.', ' ']))
 }
 
-/// Whether a name could be one of those that govern at every depth: they all begin with a dot, and
-/// letters beyond ASCII may hide one.
+/// Whether a name could be protected at every depth: all such names begin with a dot, and non-ASCII
+/// characters may fold to one.
 pub(super) fn is_candidate(name: &str) -> bool {
     name.starts_with('.') || !name.is_ascii()
 }
@@ -29,15 +29,15 @@ fn is_ascii_same(step: &str, name: &str) -> bool {
     }
 }
 
-/// A name without what some file systems do not see, and in the letters that they compare. Upper case
-/// comes first: `ſ` and `ﬁ` have plain letters only there.
+/// A name with ignored characters removed and case folded. Upper case comes first: `ſ` and `ﬁ` have
+/// ASCII forms only there.
 fn folded(name: &str) -> String {
     let seen = name.chars().filter(|letter| !is_ignored(*letter));
     let upper: String = seen.flat_map(char::to_uppercase).collect();
     upper.chars().flat_map(char::to_lowercase).collect()
 }
 
-/// Letters that HFS+ leaves out of a comparison.
+/// Characters that HFS+ ignores in comparisons.
 fn is_ignored(letter: char) -> bool {
     matches!(
         letter,

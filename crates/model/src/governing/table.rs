@@ -1,4 +1,4 @@
-//! The table of what governs, each row with its reason.
+//! Table of protected paths, each row with its reason.
 
 use super::Extent::{Entry, Whole};
 use super::GoverningKind::{
@@ -170,7 +170,7 @@ pub(super) const ANYWHERE: &[Governing] = &[
     row(".envrc", Environment, Whole, ENVIRONMENT),
 ];
 
-/// From the home of a person.
+/// From a person's home folder.
 #[rustfmt::skip]
 pub(super) const HOME: &[Governing] = &[
     row(".bashrc", Startup, Whole, SHELL),

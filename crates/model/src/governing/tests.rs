@@ -1,4 +1,4 @@
-//! What governs, by table and in every spelling.
+//! Protected path tests, by table and in every spelling.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn kind(base: Base, path: &str) -> Option<GoverningKind> {
     governing(base, &names).map(|row| row.kind)
 }
 
-/// A small generator of our own: the same seed gives the same spellings.
+/// A seeded generator: the same seed gives the same spellings.
 struct Seeded(u64);
 
 impl Seeded {
@@ -18,7 +18,7 @@ impl Seeded {
         usize::try_from(self.0 % end.max(1) as u64).unwrap()
     }
 
-    /// The same name as a lenient file system compares it.
+    /// Another spelling of a name that a lenient file system takes for the same.
     fn respelled(&mut self, name: &str) -> String {
         let mut spelled = String::new();
         for letter in name.chars() {

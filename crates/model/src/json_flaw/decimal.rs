@@ -1,13 +1,13 @@
-//! Whether the canonical text of a number denotes the number that was written.
+//! Exact decimals: whether the canonical text of a number denotes the number that was written.
 
-/// As many significant digits every double keeps, wherever it is not subnormal.
+/// Significant digits that every normal double preserves.
 const KEPT_DIGITS: usize = 15;
 
-/// The powers of ten that no double in full precision lies beyond.
+/// Powers of ten within the range of full double precision.
 const KEPT_POWERS: std::ops::RangeInclusive<i64> = -290..=290;
 
-/// Whether a JSON number denotes the same decimal number as its canonical text (RFC 8785), which is that
-/// of the nearest double. Text that is no number is not exact.
+/// Whether a JSON number denotes the same decimal number as its canonical text (RFC 8785), which is
+/// that of the nearest double. Text that is no number is not exact.
 pub fn is_exact_number(text: &[u8]) -> bool {
     let Some(written) = Decimal::read(text) else { return false };
     let digits = written.digit_count();
@@ -16,8 +16,8 @@ pub fn is_exact_number(text: &[u8]) -> bool {
     }
     let parsed = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
     let Some(double) = parsed.filter(|double| double.is_finite()) else { return false };
-    // The shortest digits that give the double back, and of two that do the even ones: those of canonical
-    // JSON. The formatter of the standard library decides otherwise between two.
+    // The shortest digits that round-trip, and of two such the even ones: those of canonical JSON.
+    // The standard library's formatter breaks the tie differently.
     let mut shortest = [0_u8; 40];
     let mut rest = shortest.as_mut_slice();
     if serde_json::to_writer(&mut rest, &double).is_err() {
@@ -28,7 +28,7 @@ pub fn is_exact_number(text: &[u8]) -> bool {
     Decimal::read(text).is_some_and(|told| written.is_same(&told))
 }
 
-/// A decimal number by its digits: `whole` and `fraction` one after the other, without zeros at either
+/// A decimal number by its digits: `whole` and `fraction` concatenated, without zeros at either
 /// end, times ten to `power`.
 struct Decimal<'t> {
     is_negative: bool,
@@ -92,7 +92,7 @@ impl<'t> Decimal<'t> {
     }
 }
 
-/// A power of ten; one that is too large for anything is as large as it gets.
+/// A power of ten, saturating.
 fn exponent(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),

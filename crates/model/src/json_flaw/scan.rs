@@ -1,4 +1,4 @@
-//! The walk over a JSON text: strings, numbers and structure, and no values.
+//! JSON scanner: walks strings, numbers and structure without building values.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,14 +6,14 @@ use std::collections::HashSet;
 use super::decimal::is_exact_number;
 use super::{JsonFlaw, JsonFlawKind, JsonScope};
 
-/// Twice as deep as values are read. A parser passes over members that it does not want at any depth, so
-/// what lies deeper is a flaw and no end of the search.
+/// Twice as deep as values are read. A parser skips unwanted members at any depth, so deeper
+/// nesting is a flaw and not the end of the search.
 const DEEPEST: u32 = 256;
 
-/// How many keys of an object are compared one by one before they are put into a table.
+/// Keys of an object that are compared one by one before a hash table is used.
 const FEW: usize = 12;
 
-/// Why the walk ended early.
+/// Why the scan ended early.
 enum Halt {
     /// The text is no JSON.
     NotJson,
@@ -22,16 +22,16 @@ enum Halt {
 
 type Step = Result<(), Halt>;
 
-/// What is done with what is passed.
+/// How the scanner treats the current value.
 #[derive(Clone, Copy)]
 enum Mode<'s> {
-    /// Held to the rules.
+    /// Checks it for flaws.
     Check,
-    /// Passed over until a path leads in; keys on the way come once.
+    /// Skips it until a path leads in; duplicate keys on the way are flaws.
     Follow(Trail<'s>),
-    /// Passed over until a key of this name; no key comes twice anywhere.
+    /// Skips it until a key of this name; duplicate keys are flaws anywhere.
     Seek(&'s str),
-    /// Passed over.
+    /// Skips it.
     Skip,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn first_flaw(text: &[u8], scope: JsonScope<'_>) -> Option<JsonFlaw> 
             Err(Halt::NotJson) => return None,
             Ok(()) => {}
         }
-        // Texts may hold one value after the other.
+        // A text may hold several values in a row.
         scan.space();
         if scan.at >= text.len() {
             return None;
@@ -231,7 +231,7 @@ impl Halt {
 }
 
 impl Mode<'_> {
-    /// What is done below a key.
+    /// The mode below a key.
     fn below(self, written: &[u8]) -> Self {
         match self {
             Mode::Follow(trail) => trail.step(&decoded(written)),
@@ -241,7 +241,7 @@ impl Mode<'_> {
     }
 }
 
-/// The keys of one object, few of them without a table.
+/// The keys of one object; a few need no table.
 #[derive(Default)]
 struct Keys<'t> {
     few: [&'t [u8]; FEW],
@@ -275,8 +275,8 @@ impl<'t> Keys<'t> {
     }
 }
 
-/// A key as it reads: two spellings of one key are the same key. One that cannot be read stays as it is
-/// written, since a parser that passes over it does not look into it either.
+/// A key with its escapes decoded: two spellings of one key are the same key. An undecodable key
+/// stays as written, since a parser that skips it does not decode it either.
 fn decoded(written: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(written);
     if !text.contains('\\') {

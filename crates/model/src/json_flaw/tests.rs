@@ -1,4 +1,5 @@
-//! Numbers and keys are held against a decimal comparison of the test's own, for picked and random texts.
+//! JSON flaw tests: compares numbers and keys with a decimal comparison of their own, for picked
+//! and random texts.
 
 use serde_json::json;
 
@@ -105,7 +106,7 @@ fn a_scope_hides_what_stands_elsewhere() {
     assert_eq!(within(paths).as_deref(), Some("/params/arguments/n"));
     assert_eq!(within(JsonScope::Below(&[&["id"]])).as_deref(), Some("/id"));
     assert_eq!(within(JsonScope::Below(&[&[]])).as_deref(), Some("/id"));
-    // Which of two members is meant is open wherever they stand; a number elsewhere is not ours.
+    // Duplicate members are ambiguous at any place; a number outside of the scope is not checked.
     assert_eq!(within(JsonScope::Member("arguments")).as_deref(), Some("/params/x/x"));
     let once = text.replace(r#""x":1,"x":2"#, r#""x":9007199254740993"#);
     let found = JsonFlaw::within(once, JsonScope::Member("arguments")).unwrap();
@@ -209,7 +210,7 @@ impl Seed {
     }
 }
 
-/// Members that a parser passes over, however they look inside.
+/// Members that a parser skips, whatever they hold.
 const SIBLINGS: [&str; 7] = [
     r#""\ud800":1"#,
     r#""junk":{"\ud800":1,"\udfff":[]}"#,
@@ -253,7 +254,7 @@ fn flaw_beside_any_sibling_is_found() {
     }
 }
 
-/// The sign, the significant digits and the power of ten, worked out the plain way.
+/// The sign, the significant digits and the power of ten, computed the plain way.
 fn decimal(text: &str) -> (bool, String, i64) {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,4 +1,4 @@
-//! Cost estimate: what a schema expands to, and how many steps a value takes through it.
+//! Cost estimate: counts what a schema expands to, and the steps that a value takes through it.
 //!
 //! The estimate is itself bounded: it ends at the first step beyond its budget, and every pair of a part and
 //! a place is counted once.

@@ -17,7 +17,7 @@ pub(super) type SchemaPart = usize;
 /// The dialect of schemas, and the address of its meta-schema.
 pub(crate) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What a value costs per place where it is held against the meta-schema.
+/// What a value costs per place where it is validated against the meta-schema.
 const META_WEIGHT: u64 = 64;
 
 /// How many states of the meta-schema's patterns each byte of a text may visit.
@@ -42,25 +42,26 @@ pub(super) struct Graph {
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) pointer: String,
-    /// What looking at the part itself costs.
+    /// The cost of the part itself, without subschemas.
     pub(super) weight: u64,
     /// How many states of a pattern each byte of a text may visit.
     pub(super) per_byte: u64,
     /// The same for the names of properties.
     pub(super) per_name_byte: u64,
-    /// What applies to the same place.
+    /// Parts that apply to the same place.
     pub(super) same: Vec<SchemaPart>,
-    /// Whether it asks of every member what else looked at it, by asking those parts again.
+    /// Whether it asks of every member which other parts evaluated it, by running those parts
+    /// again.
     pub(super) asks_again: bool,
     pub(super) named: BTreeMap<String, SchemaPart>,
-    /// What may apply to any property.
+    /// Parts that may apply to any property.
     pub(super) patterns: Vec<SchemaPart>,
-    /// What applies to properties without a part of their own.
+    /// Parts that apply to properties without a part of their own.
     pub(super) others: Vec<SchemaPart>,
-    /// What applies to the names of properties.
+    /// Parts that apply to the names of properties.
     pub(super) names: Vec<SchemaPart>,
     pub(super) prefix: Vec<SchemaPart>,
-    /// What applies to items.
+    /// Parts that apply to items.
     pub(super) items: Vec<SchemaPart>,
     /// Whether it stands for the meta-schema, which applies to every value inside a value.
     pub(super) is_meta_schema: bool,
@@ -161,7 +162,7 @@ impl<'s> Builder<'s> {
         Ok(Node { pointer, ..node })
     }
 
-    /// Adds what stands behind a keyword.
+    /// Adds the subschemas of a keyword.
     fn applied(
         &mut self,
         node: &mut Node,

@@ -1,4 +1,5 @@
-//! Schemas that ask for too much are refused when they are read, or bounded by the value.
+//! Cost limit tests: schemas that cost too much are refused when they are read, or bounded by the
+//! value.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Versions of Python packages (PEP 440), as far as releases go.
+//! Python version specifiers (PEP 440), as far as releases go.
 //!
-//! A version that is not a release yet lies in no range but one that names it.
+//! A prerelease lies in no range except one that names it.
 
 use std::cmp::Ordering;
 

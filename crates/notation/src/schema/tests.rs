@@ -1,4 +1,4 @@
-//! What a schema is refused for, and what it says of values.
+//! Schema tests: the faults that refuse a schema, and the violations it reports.
 
 use super::*;
 

@@ -24,7 +24,7 @@ pub struct Violation {
     pub pointer: String,
     /// The keyword that says no.
     pub rule: String,
-    /// What is wrong, in one line of a thousand bytes at most.
+    /// The violation, in one line of a thousand bytes at most.
     pub message: String,
     /// The value that does not fit, cut short if it is long.
     pub value: Value,

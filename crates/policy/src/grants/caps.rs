@@ -1,4 +1,4 @@
-//! AIP-38 limits and requirements: what holds for every grant.
+//! Limits and requirements (AIP-38) that apply in addition to every grant.
 
 use haft_model::{Firmness, Layer, Limit, Opinion, Says, Timestamp};
 
@@ -6,14 +6,14 @@ use super::conditions::{ConditionOutcome, judge};
 use super::covers;
 use crate::{Matter, Rulebook};
 
-/// The kinds of limits that somebody counts.
+/// Kinds of limit that can be counted.
 const COUNTED: [&str; 3] =
     ["rate-tool-calls", "max-concurrent-sandboxes", "max-egress-bytes-per-day"];
 
-/// The kinds of requirements that are judged.
+/// Kinds of requirement that can be evaluated.
 const JUDGED: [&str; 3] = ["mfa-recent", "approval-from", "signed-by"];
 
-/// What the limits say that apply to this call; one that is kept says nothing.
+/// Denies for exceeded limits; a kept limit yields no opinion.
 pub(super) fn limits(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
     let mut opinions = Vec::new();
     for policy in &rulebook.policies {
@@ -26,8 +26,8 @@ pub(super) fn limits(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
     opinions
 }
 
-/// A limit that cannot be counted is a source that failed, and not a rate that was exceeded: calling
-/// again later does not help.
+/// Denies for one limit. A limit that cannot be counted is a fault, not an exceeded rate limit: a
+/// retry does not help.
 fn limited(limit: &Limit, place: String, matter: &Matter<'_>) -> Option<Opinion> {
     let Limit { kind, value, .. } = limit;
     let deny = |layer, reason| Some(Opinion::new(layer, Says::Deny, reason).by(place.clone()));
@@ -44,7 +44,7 @@ fn limited(limit: &Limit, place: String, matter: &Matter<'_>) -> Option<Opinion>
     deny(Layer::Limit, format!("limit-exceeded: `{kind}` is {value}{per}, and {used} were used"))
 }
 
-/// What the requirements say that apply to this call; one that is met says nothing.
+/// Opinions of unmet requirements; a met one yields none.
 pub(super) fn requirements(
     rulebook: &Rulebook,
     matter: &Matter<'_>,

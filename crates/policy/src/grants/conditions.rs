@@ -1,4 +1,5 @@
-//! Conditions of grants and requirements of policies: what holds, what does not, and what a person has to make hold.
+//! Conditions of grants and requirements: evaluates business hours, IP ranges, recent MFA and
+//! approvals.
 
 use std::net::IpAddr;
 
@@ -7,23 +8,23 @@ use serde_json::Value;
 
 use crate::Circumstances;
 
-/// Monday to Friday, from nine to five, by the clocks of the zone.
+/// Business hours: Monday to Friday, from 9 to 17, in the time zone.
 const WORKDAYS: std::ops::RangeInclusive<i8> = 1..=5;
 const HOURS: std::ops::Range<i8> = 9..17;
 
-/// What a condition comes to.
+/// Result of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ConditionOutcome {
-    /// It holds.
+    /// The condition holds.
     Yes,
-    /// It holds once these people agree.
+    /// The condition holds once these people approve.
     Once(Needs),
-    /// It does not hold, or nobody can tell.
+    /// The condition does not hold or cannot be evaluated, with the reason.
     No(String),
 }
 
-/// Judges one condition. What lacks a parameter or a fact does not hold, and neither does a kind
-/// that nobody knows.
+/// Evaluates one condition. INVARIANT: a missing parameter, a missing fact and an unknown kind all
+/// fail.
 pub(super) fn judge(
     kind: &str,
     parameters: &Value,
@@ -81,7 +82,7 @@ fn mfa_recent(within: u64, proved: Option<Timestamp>, now: Timestamp) -> Conditi
     when(recent, format!("the second factor is not from the last {within} seconds"))
 }
 
-/// Whether an address is in a range such as `10.0.0.0/8`; none where it is no range.
+/// Returns true if an address is in a CIDR range such as `10.0.0.0/8`; `None` for an invalid range.
 fn within(range: &str, ip: IpAddr) -> Option<bool> {
     let (base, bits) = range.split_once('/')?;
     let bits: u32 = bits.parse().ok()?;

@@ -1,22 +1,22 @@
-//! Whom a grant is for, and whether that is who calls.
+//! Principal matching: checks whether a grant's principal includes the caller.
 
 use haft_model::{Glob, Grant, Principal};
 
 use crate::Matter;
 
-/// Whether the caller of a matter is among those that a principal names.
+/// Returns true if a principal includes the caller.
 ///
-/// `user://x` and `bot://x` are the caller's id and `*` stands for any run of characters in it;
-/// `role://owner`, `role://editor` and `role://viewer` are whoever holds the role `admin`,
-/// `approver` and `auditor`; `group://x` and `@owner/name` are whoever the edge says belongs there
-/// (`groups` of the circumstances). Any other scheme is nobody.
+/// `user://x` and `bot://x` match the caller's id, and `*` stands for any run of characters in it.
+/// `role://owner`, `role://editor` and `role://viewer` match holders of the roles `admin`,
+/// `approver` and `auditor`. `group://x` and `@owner/name` match members of `groups` in the
+/// circumstances, which the edge fills in. Any other scheme matches no caller.
 pub(super) fn is(principal: &Principal, matter: &Matter<'_>) -> bool {
     let actor = &matter.plan.actor;
     let plays = |role: &Option<String>| role.as_deref().is_none_or(|role| actor.holds(role));
     match principal {
         Principal::Scheme(scheme) => is_scheme(scheme, matter),
         Principal::Reference { to, role } => is_scheme(to, matter) && plays(role),
-        // Somebody who is written out is known by the address, because names are not unique.
+        // A person is identified by e-mail address, because names are not unique.
         Principal::Person { email, role, .. } => {
             actor.principal() == format!("user://{email}") && plays(role)
         }
@@ -34,13 +34,13 @@ fn is_scheme(scheme: &str, matter: &Matter<'_>) -> bool {
     }
 }
 
-/// Whether the edge says that the caller belongs to a group.
+/// Returns true if the edge lists the caller in a group.
 fn belongs(matter: &Matter<'_>, group: &str) -> bool {
     let groups = matter.circumstances.other.get("groups").and_then(|groups| groups.as_array());
     groups.is_some_and(|groups| groups.iter().any(|one| one.as_str() == Some(group)))
 }
 
-/// A grant's principal, for its reason.
+/// Principal of a grant, for the reason text.
 pub(super) fn name(grant: &Grant) -> String {
     match &grant.principal {
         Principal::Scheme(scheme) => scheme.clone(),

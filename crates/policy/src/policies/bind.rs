@@ -1,20 +1,21 @@
-//! Which AIP-7 policies are in force: those that the governance names, or all where it names none.
+//! Policy binding: selects the AIP-7 policies in force, those that the governance names or all
+//! where it names none.
 
 use haft_model::{GovernedPolicy, Layer, Opinion, PolicyRule, Says};
 
 use super::scope;
 use crate::{Matter, Rulebook};
 
-/// What a policy that matches does.
+/// Effect of a matching policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Severity {
-    /// It counts.
+    /// The policy decides.
     Blocks,
-    /// It is written into the decision and holds nothing back.
+    /// The policy is recorded in the decision and restricts nothing.
     Shows,
 }
 
-/// The policies that are in force for a call, in the order of their files.
+/// Policies in force for a call, in the order of their files.
 pub(super) fn bound<'r>(
     rulebook: &'r Rulebook,
     matter: &Matter<'_>,
@@ -33,8 +34,7 @@ pub(super) fn bound<'r>(
     rules.filter_map(|rule| Some((rule, severity_of(rule)?))).collect()
 }
 
-/// The policy that `policy:<name>` means: an id of the governance, a slug, or a slug with `-` for
-/// each `/`.
+/// Resolves `policy:<name>`: an id of the governance, a slug, or a slug with `-` for each `/`.
 pub(crate) fn named<'r>(rulebook: &'r Rulebook, name: &str) -> Option<&'r PolicyRule> {
     match rulebook.governance.policies.get(name) {
         Some(governed) => document(rulebook, governed),
@@ -42,8 +42,8 @@ pub(crate) fn named<'r>(rulebook: &'r Rulebook, name: &str) -> Option<&'r Policy
     }
 }
 
-/// A no for each policy that the governance counts on for this call and that nobody has: what it
-/// forbids is not known.
+/// Denies for each blocking policy that the governance names and no file defines, because what it
+/// forbids is unknown.
 pub(crate) fn missing(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
     let governed = rulebook.governance.policies.values();
     governed
@@ -56,8 +56,7 @@ pub(crate) fn missing(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> 
         .collect()
 }
 
-/// The document of a governed policy: by its folder or the last part of its reference, and where
-/// nothing is called so, by its id.
+/// Document of a governed policy: by folder or last part of its reference, else by its id.
 fn document<'r>(rulebook: &'r Rulebook, governed: &GovernedPolicy) -> Option<&'r PolicyRule> {
     by_slug(rulebook, last_part(&governed.reference)).or_else(|| by_slug(rulebook, &governed.id))
 }
@@ -66,7 +65,7 @@ fn by_slug<'r>(rulebook: &'r Rulebook, slug: &str) -> Option<&'r PolicyRule> {
     rulebook.policy_rules.iter().map(|rule| &**rule).find(|rule| rule.slug == slug)
 }
 
-/// Whether a governed policy is one of grants, which have a layer of their own.
+/// Returns true if a governed policy is a grant policy, which has its own layer.
 fn grants(rulebook: &Rulebook, governed: &GovernedPolicy) -> bool {
     let name = last_part(&governed.reference);
     rulebook.policies.iter().any(|policy| policy.id == governed.id || last_part(&policy.id) == name)
@@ -84,7 +83,7 @@ fn applies(governed: &GovernedPolicy, matter: &Matter<'_>) -> bool {
     governed.applies_to.as_deref().is_none_or(|action| scope::is_action(action, matter))
 }
 
-/// A severity that nobody defined blocks.
+/// Severity of a governed policy; an unknown one blocks.
 fn severity(governed: &GovernedPolicy) -> Severity {
     match governed.severity.as_str() {
         "warn" | "info" => Severity::Shows,

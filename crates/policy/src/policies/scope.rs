@@ -1,4 +1,4 @@
-//! Which calls an AIP-7 policy is about: its action, its subject and its least risk.
+//! Policy scope: matches an AIP-7 policy to a call by action, subject and minimum risk.
 
 use haft_model::{Glob, PolicyRule, Risk, RuleDecision};
 
@@ -6,18 +6,18 @@ use crate::targets::Spellings;
 use crate::values::{path_patterns, paths, straight};
 use crate::{Matter, autonomy};
 
-/// What every call of a tool is called in AIP-7.
+/// AIP-7 name of every tool call.
 const CALL: &str = "tool.call";
 
-/// Whether a policy is about a call.
+/// Returns true if a policy matches a call.
 pub(super) fn matches(rule: &PolicyRule, matter: &Matter<'_>) -> bool {
     is_action(&rule.action, matter)
         && rule.subject.as_deref().is_none_or(|subject| is_subject(rule, subject, matter))
         && autonomy::risk(matter) >= rule.risk_level_min
 }
 
-/// How exactly a policy says what it is about: exact before wildcard, with a subject before
-/// without, higher risk before lower.
+/// Specificity of a policy: exact before wildcard, with a subject before without, higher risk
+/// before lower.
 pub(super) fn specificity(rule: &PolicyRule) -> (bool, u8, Risk) {
     let subject = match &rule.subject {
         Some(subject) if !subject.contains('*') => 2,
@@ -27,7 +27,7 @@ pub(super) fn specificity(rule: &PolicyRule) -> (bool, u8, Risk) {
     (!rule.action.contains('*'), subject, rule.risk_level_min)
 }
 
-/// Whether a pattern names the call's tool, its action or its grant.
+/// Returns true if a pattern names the call's tool, its action or its grant key.
 ///
 /// Actions of AIP-7 have no colons, so those of AIP-39 are compared with dots: `payments:charge` is
 /// `payments.charge`.
@@ -39,7 +39,7 @@ pub(super) fn is_action(pattern: &str, matter: &Matter<'_>) -> bool {
     names.into_iter().flatten().any(|name| has_segments(&pattern, &dotted(name)))
 }
 
-/// A segment `*` is any one segment, and as the last one it is any number from one on.
+/// Matches segments: `*` is any one segment, and as the last one any number from one on.
 fn has_segments(pattern: &str, name: &str) -> bool {
     let mut names = name.split('.');
     let mut patterns = pattern.split('.').peekable();
@@ -55,11 +55,11 @@ fn has_segments(pattern: &str, name: &str) -> bool {
     names.next().is_none()
 }
 
-/// Whether a subject is the call's: a path, where it begins with `/` or `workspace:`, and otherwise
-/// the tool's id.
+/// Returns true if a subject matches the call: by path where it begins with `/` or `workspace:`,
+/// else by tool id.
 ///
-/// Of several paths, one is enough for a policy that holds back, and a policy that allows has to be
-/// about all of them.
+/// Of several paths, one is enough for a policy that restricts, and a policy that allows has to
+/// match all of them.
 fn is_subject(rule: &PolicyRule, subject: &str, matter: &Matter<'_>) -> bool {
     let Some(patterns) = path_subject(subject) else {
         return Glob::new(subject).matches(matter.plan.tool.id.as_str());
@@ -79,7 +79,7 @@ fn is_subject(rule: &PolicyRule, subject: &str, matter: &Matter<'_>) -> bool {
     }
 }
 
-/// The globs of a subject that is about paths: one that begins with `/` or `workspace:`.
+/// Globs of a subject about paths: one that begins with `/` or `workspace:`.
 pub(crate) fn path_subject(subject: &str) -> Option<Vec<Glob>> {
     match subject.strip_prefix("workspace:") {
         Some(inside) => Some(path_patterns(inside.trim_start_matches('/'))),
@@ -87,8 +87,7 @@ pub(crate) fn path_subject(subject: &str) -> Option<Vec<Glob>> {
     }
 }
 
-/// The paths that the input names and those that the contract says it changes, from the workspace's
-/// root.
+/// Paths of the input and of the contract's mutations, relative to the workspace root.
 fn inside_paths(matter: &Matter<'_>) -> Vec<Spellings> {
     let inside = |path: &str| path.trim_start_matches('/').to_owned();
     let changes = matter.plan.effects.mutates.iter();

@@ -1,4 +1,4 @@
-//! Which calls a rule is about, as examples of rules ask it.
+//! Tests of rule matching, on rule examples.
 
 use serde_json::json;
 

@@ -1,14 +1,14 @@
-//! Whether what would run is what was asked about.
+//! Approval binding: compares what would run with what was approved.
 
 use haft_model::{ApprovalAnswer, ApprovalBinding, Digest, Plan, Question};
 
-/// The input that an answer says yes to, or what it fills into a form.
+/// Digest of the input that an answer approves, or of the form content that it fills in.
 pub(super) fn approved_input<'a>(question: &'a Question, answer: &'a ApprovalAnswer) -> &'a Digest {
     let own = answer.content.as_ref().or(answer.edited_input.as_ref());
     own.unwrap_or(&question.bound.call_input)
 }
 
-/// What is different from what was asked about, if anything is.
+/// Difference from what the question was about; `None` if there is none.
 pub(super) fn difference(
     question: &Question,
     answers: &[&ApprovalAnswer],
@@ -32,7 +32,7 @@ pub(super) fn difference(
     }
 }
 
-/// Everything but the input, which answers may put another in place of.
+/// Changed parts except the input, which answers may substitute.
 fn parts(asked: &ApprovalBinding, now: &ApprovalBinding) -> Vec<&'static str> {
     let ApprovalBinding {
         invocation,
@@ -53,7 +53,7 @@ fn parts(asked: &ApprovalBinding, now: &ApprovalBinding) -> Vec<&'static str> {
         ("the call", *invocation != now.invocation),
         ("the tool or its version", *tool != now.tool),
         ("the driver", !same_driver),
-        // Another input touches other things, and is held against the answers by itself.
+        // A substituted input has other targets, and the answers are matched to it separately.
         ("what it touches", *targets != now.targets && *call_input == now.call_input),
         ("the effects", *effects != now.effects),
         ("the actor", *actor != now.actor),
@@ -64,7 +64,7 @@ fn parts(asked: &ApprovalBinding, now: &ApprovalBinding) -> Vec<&'static str> {
     .collect()
 }
 
-/// Where the plan is not the one that was bound: the permit would name the plan.
+/// Parts of the plan that differ from the binding; the permit would be for the plan.
 fn strangers(plan: &Plan, bound: &ApprovalBinding) -> Vec<&'static str> {
     [
         ("the plan's tool", format!("{}@{}", plan.tool.id, plan.version) != bound.tool),

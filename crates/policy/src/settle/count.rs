@@ -1,16 +1,16 @@
-//! Counting: whether everybody who had to said yes.
+//! Approval quorum: counts whether the required approvers approved.
 
 use haft_model::{Needs, Plan, Question};
 
 use super::people::{Voter, in_words};
 use crate::Rulebook;
 
-/// Everything that a question needs; any approver where it does not say.
+/// Requirements of a question; by default any one approver.
 pub(super) fn needs(question: &Question) -> Vec<Needs> {
     if question.needs.is_empty() { vec![Needs::default()] } else { question.needs.clone() }
 }
 
-/// Who is missing, in words; nobody where every need is met.
+/// Missing approvers as text; `None` where every requirement is met.
 pub(super) fn unmet(
     rulebook: &Rulebook,
     question: &Question,
@@ -36,7 +36,7 @@ fn is_met(
     let mut counted: Vec<&Voter<'_>> = Vec::new();
     for voter in approving.iter().filter(|voter| voter.counts_for(rulebook, needs, &question.bound))
     {
-        // Whoever typed the call under another name is its caller as well.
+        // A person who speaks as the caller counts as the caller.
         let called = needs.not_the_caller && typist.is_some_and(|typist| voter.is(typist));
         if !called && !counted.iter().any(|other| other.is_same_person(voter)) {
             counted.push(voter);
@@ -46,8 +46,8 @@ fn is_met(
     reaches(needs.count, &quorums)
 }
 
-/// Whether some of those who agree are enough both for what is needed and for the quorum of each of
-/// them. Leaving out whoever wants the most others is never worse.
+/// Returns true if a subset of the approvers meets both the required count and the quorum of each
+/// member. Leaving out the approver with the largest quorum is never worse.
 fn reaches(count: u64, quorums: &[u64]) -> bool {
     quorums.iter().any(|most| {
         let agree = quorums.iter().filter(|quorum| *quorum <= most).count() as u64;

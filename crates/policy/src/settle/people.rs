@@ -1,4 +1,4 @@
-//! Who somebody is when they answer: a person, in roles, whom the governance may know.
+//! Approver identity: the person, roles and governance entry behind an answer.
 
 use haft_model::{
     Actor, ActorId, ApprovalAnswer, ApprovalBinding, Approver, Glob, Needs, Question, Signer,
@@ -7,14 +7,14 @@ use haft_model::{
 
 use crate::Rulebook;
 
-/// Somebody who answers, or has answered.
+/// An actor who answers, or has answered.
 #[derive(Clone, Debug)]
 pub(super) struct Voter<'a> {
-    /// Whose answer it is.
+    /// Actor of the answer.
     by: &'a ActorId,
-    /// Who really typed it.
+    /// Person who speaks as that actor.
     speaking: Option<&'a ActorId>,
-    /// Their roles, as the edge knows or knew them.
+    /// Roles, as the edge knows or knew them.
     roles: Vec<&'a str>,
 }
 
@@ -29,33 +29,33 @@ impl<'a> Voter<'a> {
         Voter { by: &answer.by, speaking: answer.speaking.as_ref(), roles }
     }
 
-    /// Both names under which they act.
+    /// Both ids under which the voter acts.
     fn names(&self) -> impl Iterator<Item = &ActorId> {
         [Some(self.by), self.speaking].into_iter().flatten()
     }
 
-    /// Whether neither name is an agent's.
+    /// Returns true if both ids are a user's.
     pub(super) fn is_person(&self) -> bool {
         self.names().all(|id| id.as_str().starts_with("user:"))
     }
 
-    /// Whether they hold the role of an auditor and no other, so that they change nothing.
+    /// Returns true for an auditor without another role, who changes nothing.
     pub(super) fn only_audits(&self) -> bool {
         !self.roles.is_empty() && self.roles.iter().all(|held| is_role(held, "auditor"))
     }
 
-    /// Whether one of them could be the other: no person counts twice by speaking as another, or in
-    /// another role.
+    /// Returns true if two voters may be one person: speaking as another, or in another role, does
+    /// not count twice.
     pub(super) fn is_same_person(&self, other: &Voter<'_>) -> bool {
         other.names().any(|id| self.is(id))
     }
 
-    /// Whether one of their names stands for this person.
+    /// Returns true if one of the ids stands for this person.
     pub(super) fn is(&self, actor: &ActorId) -> bool {
         self.names().any(|id| is_same_person(id, actor))
     }
 
-    /// Whether they may approve what a question is about at all.
+    /// Returns true if the voter may approve the question's tool.
     pub(super) fn may_approve(&self, rulebook: &Rulebook, question: &Question) -> bool {
         let admin = self.holds("admin");
         match self.listed(rulebook) {
@@ -65,7 +65,7 @@ impl<'a> Voter<'a> {
         }
     }
 
-    /// Whether their answer counts for what somebody needs.
+    /// Returns true if the voter's answer counts for a requirement.
     pub(super) fn counts_for(
         &self,
         rulebook: &Rulebook,
@@ -80,7 +80,7 @@ impl<'a> Voter<'a> {
         allowed && (needs.signers.is_empty() || needs.signers.iter().any(signer))
     }
 
-    /// How many have to agree where this person does, by the governance.
+    /// Number of approvers that the governance requires where this voter is one; 1 by default.
     pub(super) fn quorum(&self, rulebook: &Rulebook) -> u64 {
         let quorum = self.listed(rulebook).and_then(|listed| listed.quorum);
         quorum.map_or(1, |quorum| quorum.need)
@@ -90,7 +90,7 @@ impl<'a> Voter<'a> {
         self.roles.iter().any(|held| is_role(held, role))
     }
 
-    /// Whether they hold a role, by what the edge knows or by what the governance says.
+    /// Returns true if the voter holds a role, according to the edge or the governance.
     fn plays(&self, rulebook: &Rulebook, role: &str) -> bool {
         let listed = self.listed(rulebook).and_then(|listed| listed.role.as_deref());
         self.holds(role) || listed.is_some_and(|listed| is_role(listed, role))
@@ -101,7 +101,7 @@ impl<'a> Voter<'a> {
     }
 }
 
-/// Who has to answer, in words.
+/// Required approvers as text.
 pub(crate) fn in_words(needs: &Needs) -> String {
     let signers: Vec<String> = needs
         .signers
@@ -117,8 +117,7 @@ pub(crate) fn in_words(needs: &Needs) -> String {
     format!("{count}{from}{apart}")
 }
 
-/// Whether what the governance lets somebody approve covers a question: by the tool, or by what a
-/// grant of it would name.
+/// Returns true if the approver's entry covers a question, by tool or by grant key.
 fn approves(approver: &Approver, question: &Question) -> bool {
     let tool = &question.bound.tool;
     let tool = tool.rsplit_once('@').map_or(tool.as_str(), |(id, _)| id);

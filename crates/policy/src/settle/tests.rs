@@ -1,4 +1,4 @@
-//! Who may answer, and what answers amount to.
+//! Tests of approval answers and their settlement.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -311,7 +311,7 @@ fn an_expired_question_is_refused_whatever_was_answered() {
     assert_eq!(settle_at(EXPIRES + 1), refused);
 }
 
-/// The settlement of a question about the usual plan, with a plan that is different now.
+/// Settles a question about the usual plan for a changed plan.
 fn changed(change: impl Fn(&mut Plan, &mut ApprovalBinding)) -> String {
     let mut now = plan();
     let question = question(&now, &[]);
@@ -321,7 +321,7 @@ fn changed(change: impl Fn(&mut Plan, &mut ApprovalBinding)) -> String {
     told(settle(&Rulebook::default(), &question, &answers, &now, &bound, at(ASKED + 2)))
 }
 
-/// The same, where the plan changed and was bound as it is now.
+/// The same, with the changed plan bound anew.
 fn rebound(change: impl Fn(&mut Plan)) -> String {
     changed(|plan, made| {
         change(plan);
@@ -336,7 +336,7 @@ fn what_changed_since_it_was_asked_is_asked_again() {
         rebound(|plan| plan.route.driver = DriverId::from("other")),
         format!("changed: the driver {since}")
     );
-    // By its name and version it is the same, and it may go somewhere else by now.
+    // The driver has the same name and version, and another digest.
     assert_eq!(
         changed(|_, bound| bound.driver_digest = Some(Digest::of(&"rewritten"))),
         format!("changed: the driver {since}")
@@ -514,7 +514,7 @@ fn auditor_never_answers_whatever_governance_lists() {
         let eve = Actor::new("user:eve", "shop", [Role::Auditor]);
         let objection = may_answer(&rulebook, &question, &[], &eve, at(ASKED + 1)).unwrap_err();
         assert!(objection.message.contains("changes nothing"), "{objection:?}");
-        // One that was recorded before counts for nothing either.
+        // A recorded answer of an auditor does not count either.
         for approves in [true, false] {
             let answer = ApprovalAnswer { approves, ..yes("user:eve", &["auditor"]) };
             let told = settled(&rulebook, &[Needs::default()], &[answer]);
@@ -540,7 +540,7 @@ fn quorum_counts_persons_and_never_the_caller() {
             ..Actor::new(format!("{scheme}{caller}").as_str(), "shop", [Role::Agent])
         });
         let mut answers = Vec::new();
-        // The persons whom each answer may be of.
+        // Persons whom each answer may stand for.
         let mut named: Vec<Vec<&str>> = Vec::new();
         for _ in 0..dice.below(6) {
             let who = PEOPLE[dice.below(PEOPLE.len())];
@@ -557,7 +557,7 @@ fn quorum_counts_persons_and_never_the_caller() {
         }
         let is_caller = |name: &&str| *name == caller || Some(*name) == typist;
         named.retain(|names| !names.iter().any(&is_caller));
-        // As many answers as there are that no two could be of one person.
+        // Greatest set of answers that stand for different persons.
         let apart = |chosen: &[&Vec<&str>]| {
             let all: Vec<&str> = chosen.iter().flat_map(|names| names.iter().copied()).collect();
             let different = |names: &&Vec<&str>| {
@@ -591,7 +591,7 @@ fn quorum_counts_persons_and_never_the_caller() {
                 "{round}: {persons} persons for {count}, called by {caller} {typist:?}: {answers:?}"
             );
         } else {
-            // Where each answers for one person only, as many as are needed are enough.
+            // Where each answer stands for one person only, the required number is enough.
             let plain = answers.iter().all(|answer| answer.speaking.is_none());
             assert!(!plain || persons < count, "{round}: {persons} for {count}: {answers:?}");
         }

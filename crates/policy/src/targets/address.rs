@@ -1,4 +1,5 @@
-//! Addresses as rules compare them: read by the parser that drivers use, and written in one way.
+//! Address normalization: parses URLs with the drivers' parser and lists the spellings that rules
+//! compare.
 
 use std::borrow::Cow;
 
@@ -8,10 +9,10 @@ use haft_model::web::{Host, Url};
 use super::Spellings;
 use crate::values::straight;
 
-/// How often a text is decoded in search of what somebody behind us may decode again.
+/// Greatest number of nested percent-decodings that a backend may apply.
 const MOST_DECODED: usize = 3;
 
-/// What an address may be called. One that cannot be read may be anything.
+/// Spellings of an address; an invalid one is unknown.
 pub(crate) fn spellings(text: &str) -> Spellings {
     let Ok(url) = Url::parse(text) else {
         return Spellings { further: vec![text.to_owned()], ..Spellings::unknown() };
@@ -27,7 +28,7 @@ pub(crate) fn spellings(text: &str) -> Spellings {
     }
     let plain = plainly_read(text);
     if origins(&url).first().is_none_or(|origin| *origin != plain_origin(&plain)) {
-        // Two readers disagree about the host, so an allow has to be about both.
+        // Two parsers disagree about the host, so an allow has to match both.
         spelled.canonical.push(plain);
     } else {
         spelled.further.push(plain);
@@ -36,7 +37,7 @@ pub(crate) fn spellings(text: &str) -> Spellings {
     spelled
 }
 
-/// The host of an address that was plainly read, without the port that its scheme implies.
+/// Origin of a naively parsed address, without the scheme's default port.
 fn plain_origin(plain: &str) -> String {
     let Some((scheme, rest)) = plain.split_once("://") else { return plain.to_owned() };
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
@@ -49,8 +50,8 @@ fn plain_origin(plain: &str) -> String {
     format!("{scheme}://{host}")
 }
 
-/// The text that an address has among judges: no user, no fragment, no dot behind the host, no port
-/// that the scheme implies.
+/// Canonical spellings of a URL: no user, no fragment, no trailing dot in the host, no default
+/// port.
 fn of_url(url: &Url) -> Spellings {
     let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
     let path = url.path();
@@ -62,7 +63,7 @@ fn of_url(url: &Url) -> Spellings {
     let mut further = Vec::new();
     for (place, origin) in origins(url).into_iter().enumerate() {
         let names = [format!("{origin}{rest}"), format!("{origin}{meant}")];
-        // The host as it is written is its name, and what it stands for besides is another.
+        // The first origin is the host as written; others are aliases.
         let list = if place == 0 { &mut canonical } else { &mut further };
         list.extend(names);
         further.push(format!("{origin}{fully}"));
@@ -76,7 +77,7 @@ fn of_url(url: &Url) -> Spellings {
     Spellings { canonical, further, known: true }
 }
 
-/// Scheme, host and port; for an address of the old kind in the clothes of the new also the old one.
+/// Origins of a URL: scheme, host and port; an IPv4-mapped IPv6 address also yields its IPv4 form.
 fn origins(url: &Url) -> Vec<String> {
     let scheme = url.scheme();
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -94,11 +95,11 @@ fn origins(url: &Url) -> Vec<String> {
     hosts.into_iter().map(|host| format!("{scheme}://{host}{port}")).collect()
 }
 
-/// The globs that a pattern of a rule means.
+/// Globs of an address pattern.
 pub(crate) fn patterns(source: &str) -> Vec<Glob> {
     let mut sources = vec![source.to_owned()];
     let plain = plain_pattern(source);
-    // A star that a pattern spells out in letters is no wildcard.
+    // A percent-encoded star is no wildcard.
     if !plain.to_ascii_lowercase().contains("%2a") {
         sources.push(decoded_once(&plain).into_owned());
     }
@@ -107,13 +108,13 @@ pub(crate) fn patterns(source: &str) -> Vec<Glob> {
     sources.iter().map(|source| Glob::new(source)).collect()
 }
 
-/// A pattern with its scheme and host as the parser would write them.
+/// Pattern with scheme and host in the parser's spelling.
 pub(crate) fn plain_pattern(source: &str) -> String {
     let Some((scheme, rest)) = source.split_once("://") else { return source.to_owned() };
     let scheme = scheme.to_ascii_lowercase();
     let (host, path) = match rest.find(['/', '?', '#']) {
         Some(end) => rest.split_at(end),
-        // Nothing behind the host is its root, unless a star stands for what comes.
+        // A host without a path means its root, unless a star ends it.
         None if rest.ends_with('*') => (rest, ""),
         None => (rest, "/"),
     };
@@ -133,7 +134,7 @@ pub(crate) fn plain_pattern(source: &str) -> String {
     format!("{scheme}://{name}{port}{path}")
 }
 
-/// One label of a host; with a star in it there is nothing to look up.
+/// One label of a host in the parser's spelling; a label with a star is only lowercased.
 fn label(label: &str) -> String {
     let parsed = match label.contains('*') {
         true => None,
@@ -146,7 +147,7 @@ fn label(label: &str) -> String {
     named.unwrap_or_else(|| label.to_lowercase())
 }
 
-/// A path and a query without `.`, `..`, backslashes and doubled slashes in the path.
+/// Normalizes the path before a query: no `.`, `..`, backslashes or doubled slashes.
 fn straightened(rest: &str) -> String {
     let (path, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
     let slashed = path.replace('\\', "/");
@@ -157,8 +158,8 @@ fn straightened(rest: &str) -> String {
     plain + query
 }
 
-/// An address as a simple reader takes it, who knows nothing of tabs, backslashes and letters that
-/// stand for others: somebody behind an opaque driver may be one.
+/// Address as a naive parser reads it, without special treatment of tabs, backslashes and Unicode:
+/// a backend behind an opaque driver may use one.
 fn plainly_read(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (host, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -179,7 +180,7 @@ fn fully_decoded(text: &str) -> String {
     text
 }
 
-/// A text with what is written as `%` and two digits put in place; borrowed where there is no such.
+/// Percent-decodes a text once; borrowed where nothing is encoded.
 fn decoded_once(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Commands as rules compare them: every program that the arguments show, by every name that it has.
+//! Command analysis: every program that a command line starts, under every name that rules compare.
 
 use std::ops::Range;
 
@@ -11,41 +11,41 @@ use super::possible::PossibleCommands;
 use super::words::words;
 use crate::values::straight;
 
-/// How deep launchers may start launchers before nobody follows.
+/// Greatest depth of launchers that start launchers; deeper ones are opaque.
 const DEEPEST: usize = 16;
 
 /// A command and the commands that it starts, as far as its arguments show them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CommandLine {
-    /// The programs, the one that is started first.
+    /// Programs, the started one first.
     programs: Vec<Program>,
-    /// What those of them may start that no table follows.
+    /// Arguments that may start further programs which no table follows.
     possible: Vec<PossibleCommands>,
-    /// Whether it runs something that its arguments do not show.
+    /// The command runs something that its arguments do not show.
     opaque: bool,
 }
 
 /// One program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Program {
-    /// The name it is called by.
+    /// Name in the command.
     called: String,
-    /// Where it really is, all links followed, where that is known.
+    /// Real path with symlinks resolved, if known.
     real: Option<String>,
-    /// What it is given.
+    /// Arguments after the name.
     arguments: Vec<String>,
-    /// Whether it is given more that only the run will show.
+    /// The program receives further arguments at run time.
     open: bool,
 }
 
-/// Where the file of a program or a script is, all links followed.
+/// Location of a program or script, with symlinks resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramFile {
-    /// Here, by its real path.
+    /// Real path of the file.
     At(String),
-    /// There is no such file, or it is another one for each process.
+    /// No such file, or a different one for each process.
     Missing,
-    /// The file system was not asked.
+    /// The file system was not consulted.
     Unknown,
 }
 
@@ -58,16 +58,16 @@ impl ProgramFile {
     }
 }
 
-/// What is known of the arguments of a program.
+/// What the tables know about the arguments of a program.
 struct Followed {
-    /// The commands that it runs, and whether they are given more that only the run will show.
+    /// Commands that it runs, with a flag for further arguments at run time.
     ahead: Vec<(Vec<String>, bool)>,
-    /// The arguments that start nothing else.
+    /// Range of the arguments that start nothing else.
     within: Range<usize>,
 }
 
 impl CommandLine {
-    /// A command by its words, as a system starts it. `file` says where a program really is.
+    /// Analyses an argv as the system starts it; `file` resolves a program.
     pub fn of(argv: &[String], file: &dyn Fn(&str) -> ProgramFile) -> CommandLine {
         let mut line = CommandLine::default();
         let mut ahead = vec![(argv.to_vec(), false)];
@@ -95,8 +95,8 @@ impl CommandLine {
         line
     }
 
-    /// What the tables know that a program does with its arguments. A name alone is no proof: what is
-    /// called `git` may be a link to a launcher, and then the tables only add to what is judged.
+    /// Looks up what a program does with its arguments. A name alone is no proof: `git` may be a
+    /// symlink to a launcher, and then the tables only add restrictions.
     fn follow(
         &mut self,
         called: &str,
@@ -130,7 +130,7 @@ impl CommandLine {
         followed
     }
 
-    /// A command in one text, which a shell may read. What is more than plain words is opaque.
+    /// Analyses a command in one text, which a shell may read; anything but plain words is opaque.
     pub fn text(line: &str, file: &dyn Fn(&str) -> ProgramFile) -> CommandLine {
         match words(line) {
             Some(words) => CommandLine::of(&words, file),
@@ -138,18 +138,18 @@ impl CommandLine {
         }
     }
 
-    /// The command of a process that serves many calls. A manifest that was accepted has every word of
-    /// it and no caller has any, so that what its texts do was accepted too: only what it names is held.
+    /// Command of a process that serves many calls. An accepted manifest states every word and
+    /// callers add none, so its script texts are accepted too: rules restrict only what it names.
     pub fn of_manifest(argv: &[String], file: &dyn Fn(&str) -> ProgramFile) -> CommandLine {
         CommandLine { opaque: false, ..CommandLine::of(argv, file) }
     }
 
-    /// Whether it runs something that its arguments do not show.
+    /// Returns true if the command runs something that its arguments do not show.
     pub fn is_opaque(&self) -> bool {
         self.opaque
     }
 
-    /// Whether a pattern that holds back is about it.
+    /// Returns true if a restricting pattern matches.
     pub(crate) fn is_held(&self, pattern: &str) -> bool {
         let globs = patterns(pattern);
         let fits = |program: &Program| globs.iter().any(|glob| program.is_held(glob));
@@ -158,7 +158,7 @@ impl CommandLine {
             || self.possible.iter().any(|possible| possible.is_held(&globs))
     }
 
-    /// Whether a pattern that lets go is about it.
+    /// Returns true if an allowing pattern matches.
     pub(crate) fn is_let_go(&self, pattern: &str) -> bool {
         let glob = Glob::new(pattern);
         let first = self.programs.first();
@@ -176,7 +176,7 @@ impl Program {
         })
     }
 
-    /// Both the name that it is called by and what it really is have to fit: `git` may be a link.
+    /// An allow has to match both the called name and the real program: `git` may be a symlink.
     fn is_let_go(&self, glob: &Glob) -> bool {
         let fits = |name: &str| glob.matches(&self.written(name));
         let really = |real: &str| fits(real) || fits(base(real));
@@ -194,8 +194,8 @@ impl Program {
     }
 }
 
-/// The globs that a pattern which holds back means: a program that it names by a path is meant by its
-/// name too, since a path has many spellings.
+/// Globs of a restricting pattern: a program given by path also matches by name, since a path has
+/// many spellings.
 fn patterns(pattern: &str) -> Vec<Glob> {
     let plain = pattern.trim();
     let (program, rest) = plain.split_at(plain.find(' ').unwrap_or(plain.len()));
@@ -204,7 +204,7 @@ fn patterns(pattern: &str) -> Vec<Glob> {
     if !base(program).is_empty() && base(program) != "*" {
         sources.push(named);
     }
-    // What is held with any arguments is held without.
+    // A pattern with any arguments also matches none.
     let bare = sources.iter().filter_map(|source| source.strip_suffix(" *").map(str::to_owned));
     let bare: Vec<String> = bare.collect();
     sources.extend(bare);
@@ -212,7 +212,7 @@ fn patterns(pattern: &str) -> Vec<Glob> {
     sources.iter().map(|source| Glob::new(source)).collect()
 }
 
-/// Whether a glob may be about a program whose arguments are not known yet.
+/// Returns true if a glob may match a program whose arguments are not known yet.
 pub(super) fn could_begin(glob: &Glob, name: &str) -> bool {
     let source = glob.source();
     let begins = format!("{name} ");
@@ -222,12 +222,12 @@ pub(super) fn could_begin(glob: &Glob, name: &str) -> bool {
     }
 }
 
-/// The last part of a path.
+/// Last part of a path.
 pub(super) fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Whether a path leads to where the kernel shows each process something else.
+/// Returns true for a path whose content the kernel makes per process.
 pub(super) fn is_of_kernel(path: &str) -> bool {
     let path = straight(path);
     ["/dev/", "/proc/"].iter().any(|folder| path.starts_with(folder))

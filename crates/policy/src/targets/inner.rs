@@ -1,4 +1,4 @@
-//! Launchers that are known: which command a program runs by its arguments, as far as tables follow it.
+//! Launcher parsing: finds the command that a known launcher runs by its arguments.
 
 use std::ops::Range;
 
@@ -6,26 +6,26 @@ use super::command::{ProgramFile, is_of_kernel};
 use super::launchers::{Launcher, Nature, PLAIN_SETTINGS, RUNNING};
 use super::words::words;
 
-/// What a shell is given besides a script without changing what it reads.
+/// Shell flags that do not change what the shell reads.
 const SHELL_FLAGS: &str = "eux";
 
-/// What a program's arguments say about the one that it runs.
+/// What the arguments say about the inner program.
 pub(super) enum Inner {
     Nothing,
     Words(InnerCommand),
     Opaque,
 }
 
-/// The command that a program is known to run.
+/// Inner command of a launcher.
 pub(super) struct InnerCommand {
     pub(super) words: Vec<String>,
-    /// Whether it is given more that only the run will show.
+    /// The inner command receives further arguments at run time.
     pub(super) open: bool,
-    /// The arguments that it is made of.
+    /// Range of the arguments that it consists of.
     pub(super) within: Range<usize>,
 }
 
-/// What a program of this nature runs.
+/// Parses the arguments by the nature of the program.
 pub(super) fn inner(
     nature: Nature,
     arguments: &[String],
@@ -48,7 +48,7 @@ pub(super) fn inner(
     }
 }
 
-/// The program that a launcher runs. An option that the table does not list may hold anything.
+/// Program that a launcher runs; an option outside of the table makes it opaque.
 fn launched(launcher: &Launcher, arguments: &[String]) -> Inner {
     let mut words = arguments.iter().peekable();
     while let Some(word) = words.peek().filter(|word| word.starts_with('-')) {
@@ -77,7 +77,7 @@ fn launched(launcher: &Launcher, arguments: &[String]) -> Inner {
     let rest: Vec<String> = words.skip(launcher.operands).cloned().collect();
     match rest.first() {
         None => Inner::Nothing,
-        // An option behind the operands, as in `flock FILE -c LINE`: the table does not reach so far.
+        // An option after the operands, as in `flock FILE -c LINE`, is beyond the table.
         Some(first) if first.starts_with('-') => Inner::Opaque,
         Some(_) => {
             let within = arguments.len() - rest.len()..arguments.len();
@@ -93,7 +93,7 @@ fn is_number(word: &str) -> bool {
     })
 }
 
-/// What a shell reads: a line, a file, or whatever it is given.
+/// Parses a shell's arguments: a line, a script, or opaque input.
 fn read_by_shell(arguments: &[String], is_script: &dyn Fn(&str) -> bool) -> Inner {
     let asks = |word: &String| matches!(word.as_str(), "--version" | "--help");
     match arguments {
@@ -101,7 +101,7 @@ fn read_by_shell(arguments: &[String], is_script: &dyn Fn(&str) -> bool) -> Inne
         [flags, line, ..] if is_cluster(flags, "ceulx") && flags.contains('c') => {
             match words(line) {
                 Some(words) => {
-                    // A line of plain words looks at none of the arguments behind it.
+                    // A line of plain words ignores the arguments after it.
                     Inner::Words(InnerCommand { words, open: false, within: 0..arguments.len() })
                 }
                 None => Inner::Opaque,
@@ -121,12 +121,12 @@ fn is_cluster(word: &str, letters: &str) -> bool {
     })
 }
 
-/// Whether a word names a file that was there before, and not what the call itself hands over.
+/// Returns true if a word names an existing file, rather than text from the call itself.
 fn is_script(word: &str, file: &dyn Fn(&str) -> ProgramFile) -> bool {
     if word.is_empty() || word.starts_with(['-', '+']) || is_of_kernel(word) {
         return false;
     }
-    // A script is looked for where the program starts, unlike a program of the same name.
+    // A script is looked up in the working folder, unlike a program of the same name.
     let path = if word.contains('/') { word.to_owned() } else { format!("./{word}") };
     match file(&path) {
         ProgramFile::At(real) => !is_of_kernel(&real),
@@ -135,13 +135,13 @@ fn is_script(word: &str, file: &dyn Fn(&str) -> ProgramFile) -> bool {
     }
 }
 
-/// Whether an interpreter is given a program, or only the name of a file.
+/// Parses an interpreter's arguments: opaque for program text, nothing for a script file.
 fn interpreted(options: &[&str], arguments: &[String], is_script: &dyn Fn(&str) -> bool) -> Inner {
     match arguments {
         [only] if matches!(only.as_str(), "--version" | "--help" | "-V" | "-v" | "-h") => {
             Inner::Nothing
         }
-        // Options may have values of their own, so that a file is only sure where it comes first.
+        // An option may take a value, so a script is certain only in first position.
         [script, ..] if is_script(script) && !options.contains(&script.as_str()) => Inner::Nothing,
         [] => Inner::Opaque,
         all => {
@@ -152,7 +152,7 @@ fn interpreted(options: &[&str], arguments: &[String], is_script: &dyn Fn(&str) 
     }
 }
 
-/// Whether a word is one of some options, also joined with others or with its value.
+/// Returns true if a word is one of the options, also clustered or joined with its value.
 fn is_option(word: &str, options: &[&str]) -> bool {
     let long = |option: &&str| {
         word.strip_prefix(*option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
@@ -166,7 +166,7 @@ fn is_option(word: &str, options: &[&str]) -> bool {
     options.iter().any(|option| long(option) || short(option))
 }
 
-/// What git runs: nothing of ours, unless a setting or an option says so.
+/// Parses git's arguments: opaque where a setting or an option may name a program.
 fn read_by_git(arguments: &[String]) -> Inner {
     const RUNS: [&str; 5] = ["--exec", "-x", "--upload-pack", "--receive-pack", "-O"];
     let mut words = arguments.iter();
@@ -195,7 +195,7 @@ fn read_by_git(arguments: &[String]) -> Inner {
     }
 }
 
-/// What `find` runs for each file. Which files those are, nobody knows yet.
+/// Parses the command that `find` runs for each file, whose names only the run shows.
 fn found(arguments: &[String]) -> Inner {
     const RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
     let mut runs = arguments.iter().enumerate().filter(|(_, word)| RUNS.contains(&word.as_str()));

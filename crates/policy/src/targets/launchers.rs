@@ -1,44 +1,45 @@
-//! Programs that run other programs: where these name the other, and where nobody can tell.
+//! Launcher table: programs that start other programs, and how their arguments name them.
 
-/// What a program does with its arguments, as far as running others is concerned.
+/// How a program starts others.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Nature {
-    /// It runs what its arguments name.
+    /// Runs the program that its arguments name.
     Launcher(Launcher),
-    /// It reads a program from a text, in a language that rules do not know.
+    /// Interprets program text, in a language that rules do not parse; the options introduce such
+    /// text.
     Interpreter(&'static [&'static str]),
-    /// It reads command lines.
+    /// Reads command lines.
     Shell,
-    /// It runs what follows `-exec`.
+    /// Runs what follows `-exec`.
     Finder,
-    /// It runs what its settings name, and settings may be arguments.
+    /// Runs what its settings name, and arguments may be settings.
     Git,
-    /// Nobody can tell from its arguments what it will run.
+    /// Its arguments do not show what it runs.
     Opaque,
-    /// It runs others only where one of these options is given.
+    /// Runs others only with one of these options.
     OpaqueWith(&'static [&'static str]),
 }
 
-/// How the arguments of a launcher are read until the program that it runs.
+/// Argument syntax of a launcher before the inner program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launcher {
     /// Options without a value.
     pub(super) flags: &'static [&'static str],
     /// Options whose value is the next word.
     pub(super) valued: &'static [&'static str],
-    /// How many words of its own come before the program.
+    /// Number of its own operands before the program.
     pub(super) operands: usize,
-    /// Whether variables may be set before the program.
+    /// Variable assignments may precede the program.
     pub(super) variables: bool,
-    /// Whether it adds arguments that are not among its own.
+    /// It appends arguments of its own at run time.
     pub(super) adds: bool,
 }
 
 const PLAIN: Launcher =
     Launcher { flags: &[], valued: &[], operands: 0, variables: false, adds: false };
 
-/// Launchers, by name. An option that is not listed makes the rest opaque; none is listed that has the
-/// program start in another folder, where its path is another file.
+/// Launchers by name. An unlisted option makes the rest opaque; options that change the working
+/// folder are unlisted, because a relative path is another file there.
 const LAUNCHERS: &[(&str, Launcher)] = &[
     (
         "env",
@@ -148,7 +149,7 @@ const LAUNCHERS: &[(&str, Launcher)] = &[
 const SHELLS: &[&str] =
     &["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "rbash", "csh", "tcsh", "yash"];
 
-/// Interpreters, and the options behind which a program stands.
+/// Interpreters, and the options that introduce program text.
 const INTERPRETERS: &[(&str, &[&str])] = &[
     ("python", &["-c", "-m"]),
     ("pypy", &["-c", "-m"]),
@@ -170,7 +171,7 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
     ("osascript", &["-e"]),
 ];
 
-/// Programs whose arguments are a program, and words of a shell that no argument tells about.
+/// Programs whose arguments are program text, and shell keywords.
 const OPAQUE: &[&str] = &[
     "awk",
     "gawk",
@@ -226,7 +227,7 @@ const OPAQUE: &[&str] = &[
     "[[",
 ];
 
-/// Programs that run others only by certain options.
+/// Programs that run others only with certain options.
 const OPAQUE_WITH: &[(&str, &[&str])] = &[
     (
         "tar",
@@ -255,12 +256,12 @@ pub(super) const PLAIN_SETTINGS: &[&str] = &[
     "commit.gpgsign",
 ];
 
-/// Commands of git that run what they are given.
+/// Subcommands of git that run what they are given.
 pub(super) const RUNNING: &[&str] =
     &["bisect", "submodule", "filter-branch", "difftool", "mergetool", "send-email"];
 
-/// Programs of the system that start nothing which an argument names. A program that is missing here
-/// may start whatever its arguments hold, so that the list can only be too short.
+/// System programs that start nothing that an argument names. INVARIANT: an unlisted program may
+/// start anything in its arguments, so the list can only be too short.
 const INERT: &[&str] = &[
     "[",
     "base64",
@@ -321,22 +322,22 @@ const INERT: &[&str] = &[
     "whoami",
 ];
 
-/// The folders in which a program of a known name is the one that has it.
+/// Folders in which a program's name is trusted.
 const SYSTEM: [&str; 3] = ["/usr/", "/bin/", "/sbin/"];
 
-/// Whether a program starts nothing that its arguments name: by the name called and by what it is.
+/// Returns true if a program starts nothing that its arguments name, by called name and real path.
 pub(super) fn is_inert(called: &str, real: Option<&str>) -> bool {
     let listed = |path: &str| INERT.contains(&path.rsplit('/').next().unwrap_or(path));
     listed(called) && real.is_none_or(listed) && is_of_system(called, real)
 }
 
-/// Whether a program is the one that is known by its name.
+/// Returns true if a program lies in a system folder, so that its name is trusted.
 pub(super) fn is_of_system(called: &str, real: Option<&str>) -> bool {
     let of_system = |path: &str| SYSTEM.iter().any(|folder| path.starts_with(folder));
     real.map_or(!called.contains('/'), of_system)
 }
 
-/// What a program of this name does; nothing where it is like any other.
+/// Nature of a program by name; `None` for any other.
 pub(super) fn nature(name: &str) -> Option<Nature> {
     let name = name.to_ascii_lowercase();
     if ["ld-linux", "ld-musl", "ld.so", "ld-2"].iter().any(|loader| name.starts_with(loader)) {

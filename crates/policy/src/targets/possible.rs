@@ -1,7 +1,7 @@
-//! Possible commands: every place in a program's arguments at which another command may begin.
+//! Possible commands: every position in a program's arguments at which another command may begin.
 //!
-//! No table can list all programs that start others, so a deny does not depend on one. A suffix of the
-//! arguments, and every word of an argument that holds several, counts as a command that may be started.
+//! No table lists all programs that start others, so a deny does not depend on one. Every suffix of
+//! the arguments, and every word inside an argument, counts as a command that may start.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use serde::Serialize;
 
 use super::command::{ProgramFile, base, could_begin};
 
-/// How many different words are looked up; arguments with more are opaque.
+/// Greatest number of distinct words that are looked up; arguments with more are opaque.
 const MOST_WORDS: usize = 4096;
 
-/// How many bytes are compared in full; arguments with more that look alike are held.
+/// Greatest number of bytes that are compared; beyond it a restricting pattern matches.
 const MOST_COMPARED: usize = 1 << 20;
 
-/// The longest path of a program.
+/// Greatest length of a program's path, in bytes.
 const LONGEST_PATH: usize = 4096;
 
-/// What separates words wherever a shell might read them.
+/// Characters that separate commands in a shell.
 const SEPARATORS: [char; 13] = [';', '|', '&', '<', '>', '(', ')', '`', '$', '{', '}', '\n', '\r'];
 
-/// What a shell takes away from around and inside words.
+/// Characters that a shell removes from words.
 const QUOTES: [char; 3] = ['\'', '"', '\\'];
 
-/// The arguments of a program that may start any of them.
+/// Arguments of a program that may start any of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct PossibleCommands {
-    /// The arguments as they are passed.
+    /// Arguments as passed.
     arguments: Vec<String>,
-    /// The same, taken apart into words.
+    /// Arguments, split into words.
     words: Vec<Word>,
-    /// The real paths of words that name a program.
+    /// Real paths of the words that name a program.
     files: BTreeMap<String, String>,
 }
 
@@ -40,16 +40,17 @@ pub(super) struct PossibleCommands {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Word {
     text: String,
-    /// The argument that it stands in.
+    /// Index of its argument.
     argument: usize,
-    /// Whether a command that holds it ends with it.
+    /// A command that contains the word ends here.
     last: bool,
-    /// Whether a command may begin here.
+    /// A command may begin here.
     begins: bool,
 }
 
 impl PossibleCommands {
-    /// The places outside of `known` at which a command may begin; nothing where these cannot be told.
+    /// Splits the arguments outside of `known`; `None` where the possible commands cannot be
+    /// determined.
     pub(super) fn of(
         arguments: &[String],
         known: &std::ops::Range<usize>,
@@ -59,7 +60,7 @@ impl PossibleCommands {
         let mut looked_up: BTreeMap<String, Option<String>> = BTreeMap::new();
         for word in words.iter().filter(|word| word.begins) {
             for name in names(&word.text) {
-                // What lies there is another file for each process.
+                // `/proc` holds other files for each process.
                 if name.starts_with("/proc/") || looked_up.len() > MOST_WORDS {
                     return None;
                 }
@@ -76,7 +77,7 @@ impl PossibleCommands {
         Some(PossibleCommands { arguments: arguments.to_vec(), words, files })
     }
 
-    /// Whether one of some patterns that hold back is about a command that may begin here.
+    /// Returns true if a restricting pattern matches a command that may begin here.
     pub(super) fn is_held(&self, globs: &[Glob]) -> bool {
         let mut compared = 0;
         for (place, word) in self.words.iter().enumerate().filter(|(_, word)| word.begins) {
@@ -98,7 +99,7 @@ impl PossibleCommands {
         false
     }
 
-    /// How many bytes stand behind a word, about.
+    /// Approximate number of bytes from a word on.
     fn left_after(&self, place: usize) -> usize {
         let after = self.words.iter().skip(place).map(|word| word.text.len() + 1);
         after
@@ -110,7 +111,7 @@ impl PossibleCommands {
             .unwrap_or(MOST_COMPARED)
     }
 
-    /// The command that begins at a word, by each place where it may end.
+    /// Command lines that may begin at a word, by possible end.
     fn lines(&self, name: &str, place: usize, word: &Word) -> impl Iterator<Item = String> {
         let after = || self.words.iter().skip(place + 1).map(|word| word.text.as_str());
         let is_last = |word: &&Word| !word.last;
@@ -145,14 +146,14 @@ fn words_of(arguments: &[String], known: &std::ops::Range<usize>) -> Vec<Word> {
     words
 }
 
-/// The names by which a word may call a program: itself, and what stands behind an option or a key.
+/// Names by which a word may call a program: itself, and the value of an option or key.
 fn names(word: &str) -> impl Iterator<Item = &str> {
     let values = word.match_indices(['=', ':', ',']).filter_map(|(at, _)| word.get(at + 1..));
     let is_short = word.starts_with('-') && !word.starts_with("--");
     let attached = word.char_indices().nth(2).filter(|_| is_short);
     let attached = attached.and_then(|(at, _)| word.get(at..));
     let names = std::iter::once(word).chain(values).chain(attached);
-    // What follows the name in the same word is no part of it.
+    // The rest of the word is no part of the name.
     let cut = |name: &'_ str| name.find(['=', ',']).unwrap_or(name.len());
     names
         .flat_map(move |name| [Some(name), name.get(..cut(name))])

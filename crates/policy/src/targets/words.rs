@@ -1,13 +1,14 @@
-//! A command line in one text, taken apart as a shell would, as far as that is certain.
+//! Shell word splitting: splits a command line into words where every shell agrees, and refuses the
+//! rest.
 
-/// What a shell does more with than pass on.
+/// Characters with a meaning to a shell.
 const SPECIAL: [char; 19] =
     [';', '|', '&', '<', '>', '(', ')', '`', '$', '{', '}', '*', '?', '[', ']', '~', '#', '!', '^'];
 
-/// What a shell looks at even between double quotes.
+/// Characters with a meaning inside double quotes.
 const QUOTED: [char; 4] = ['$', '`', '\\', '!'];
 
-/// The words of a line that is one plain command; nothing where a shell would do more with it.
+/// Words of one plain command; `None` where a shell would do more with the line.
 pub(crate) fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -22,7 +23,7 @@ pub(crate) fn words(line: &str) -> Option<Vec<String>> {
                 word.get_or_insert_default().push(escaped);
             }
             special if SPECIAL.contains(&special) || is_strange(special) => return None,
-            // What is set before a command may change which command it is.
+            // A variable assignment may change which command runs.
             '=' if words.is_empty() => return None,
             plain => word.get_or_insert_default().push(plain),
         }
@@ -31,7 +32,7 @@ pub(crate) fn words(line: &str) -> Option<Vec<String>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// What stands between two quotes, if no shell reads more into it.
+/// Text between two quotes; `None` if a shell reads more into it.
 fn quoted(letters: &mut std::str::Chars<'_>, quote: char, special: &[char]) -> Option<String> {
     let mut text = String::new();
     loop {
@@ -43,7 +44,7 @@ fn quoted(letters: &mut std::str::Chars<'_>, quote: char, special: &[char]) -> O
     }
 }
 
-/// Whether shells differ about a letter: some part words at it, some pass it on.
+/// Returns true for a character that shells treat differently.
 fn is_strange(letter: char) -> bool {
     letter.is_control() || (letter.is_whitespace() && !matches!(letter, ' ' | '\t'))
 }

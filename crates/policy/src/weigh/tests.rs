@@ -1,11 +1,11 @@
-//! Weighing, tried on every pair of opinions and on every triple of those that differ in kind.
+//! Exhaustive tests of decision combining, on all pairs of opinions and all triples of kinds.
 
 use super::*;
 
 const ASKS: [Option<Firmness>; 4] =
     [None, Some(Firmness::Default), Some(Firmness::Rememberable), Some(Firmness::Always)];
 
-/// Every opinion that weighing can tell from another, of every layer.
+/// Every distinguishable opinion, of every layer.
 fn every() -> Vec<Opinion> {
     let mut all = Vec::new();
     for &layer in Layer::ALL {
@@ -38,7 +38,7 @@ fn verdict_of(opinions: &[&Opinion]) -> Verdict {
     weigh(opinions, Timestamp::UNIX_EPOCH).verdict
 }
 
-/// Which asks each allow may answer: the table of the guide, written out.
+/// Asks that each allow may answer: the table of the guide.
 fn may_answer(allow: &Opinion, ask: &Opinion) -> bool {
     let trusted = allow.rule.as_deref() == Some("trusted:one");
     let up_to: &[Firmness] = match (allow.layer, trusted) {
@@ -52,14 +52,14 @@ fn may_answer(allow: &Opinion, ask: &Opinion) -> bool {
     allow.says == Says::Allow && firm && ask.needs == Needs::default()
 }
 
-/// Layers whose allow is enough where nobody objects.
+/// Returns true if an allow of this layer is sufficient without an objection.
 fn enough(allow: &Opinion) -> bool {
     let no = [Layer::Fault, Layer::Grant, Layer::Limit, Layer::Requirement, Layer::Standing];
     allow.says == Says::Allow && !no.contains(&allow.layer)
 }
 
-/// The verdict by the sentence of the house: deny, then an ask that nothing answers, then a
-/// passthrough that nobody took up, then an allow; and nobody at all is a no.
+/// Expected verdict: deny, then an open ask, then an untaken passthrough, then an allow; no opinion
+/// at all is a deny.
 fn expected(opinions: &[&Opinion]) -> Verdict {
     let says = |says: Says| opinions.iter().filter(move |opinion| opinion.says == says);
     if says(Says::Deny).count() > 0 {
@@ -111,7 +111,7 @@ fn combining_opinions_never_widens() {
     let all = every();
     for one in &all {
         let alone = verdict_of(&[one]);
-        // Alone, these say nothing about whether the call goes; the call is denied for want of a voice.
+        // Alone, these layers do not decide, so the call is denied.
         let silent = one.says == Says::Allow && !enough(one);
         for other in &all {
             let both = verdict_of(&[one, other]);

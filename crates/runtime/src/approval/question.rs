@@ -1,4 +1,4 @@
-//! Questions to people: exactly what they are about, and what is on record of them.
+//! Approval question: binds a question to the exact plan, driver, input and actor it is about.
 
 use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{ApprovalBinding, Code, Decision, Digest, Mutation, Question, QuestionId, Stop};
@@ -9,7 +9,7 @@ use crate::recorder::unrecorded;
 use crate::runtime::later;
 
 impl CallPipeline<'_> {
-    /// The question whether this may be done, to whoever has to say.
+    /// Builds the question for the approvers that the decision needs, with the redacted input.
     pub(super) fn question(&mut self, understood: &BoundPlan, decision: Decision) -> Question {
         let (id, now) = (self.next_question(), self.journal.now());
         let contract = &understood.entry.contract;
@@ -29,7 +29,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The id of the question that is asked next.
+    /// The id of the next question of this call; the first has no number.
     pub(crate) fn next_question(&mut self) -> QuestionId {
         self.asked += 1;
         let id = match self.asked {
@@ -39,7 +39,7 @@ impl CallPipeline<'_> {
         QuestionId::from(id.as_str())
     }
 
-    /// Exactly what a yes would be for.
+    /// Approval binding: the exact plan that an approval of this question covers.
     pub(crate) fn bound(&self, understood: &BoundPlan) -> ApprovalBinding {
         let plan = &understood.plan;
         ApprovalBinding {
@@ -56,7 +56,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A question and what became of it so far.
+    /// Reads a question and its answers so far.
     pub(crate) async fn record_of(&self, id: &QuestionId) -> Result<QuestionRecord, Stop> {
         let filter = QuestionFilter { id: Some(id.clone()), ..QuestionFilter::default() };
         let found = self.runtime.store.questions(&filter).await.map_err(unrecorded)?;
@@ -67,11 +67,11 @@ impl CallPipeline<'_> {
     }
 }
 
-/// What people said yes to.
+/// An approval by people, as the decision records it.
 pub(super) struct PeoplesAnswer<'a> {
     pub(super) question: QuestionId,
-    /// The input that they were shown.
+    /// The input before the approver's edit.
     pub(super) asked_about: &'a serde_json::Value,
-    /// What they changed of it.
+    /// Changes that the approver made to the input; empty where there is no edit.
     pub(super) mutations: Vec<Mutation>,
 }

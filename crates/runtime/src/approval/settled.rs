@@ -1,4 +1,6 @@
-//! Questions that people answered: what the answers amount to for what would run now.
+//! Approval settlement: applies the answers to the plan as it would run now.
+//!
+//! INVARIANT: an approval never overrides a deny; policy evaluates the approved plan again.
 
 use haft_ledger::QuestionRecord;
 use haft_model::{
@@ -14,7 +16,7 @@ use crate::plan::BoundPlan;
 use crate::recorder::unrecorded;
 
 impl CallPipeline<'_> {
-    /// What the answers so far amount to; none while the question is open.
+    /// Settles a question; `None` while it is open.
     pub(crate) async fn ended(
         &mut self,
         call: &Call,
@@ -26,7 +28,7 @@ impl CallPipeline<'_> {
         if record.answers.is_empty() && now <= question.expires_at {
             return Ok(None);
         }
-        // The world may have changed while people thought about it.
+        // Catalog and policy may have been reloaded while the question was open.
         self.world = self.runtime.world();
         let (current, mutation) = match self.as_of_now(call, understood, record).await {
             Ok(current) => current,
@@ -67,7 +69,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The call as it would run now, with the input that an approver put in place.
+    /// Binds the call against the current catalog, with the approver's edited input if there is
+    /// one.
     async fn as_of_now(
         &mut self,
         call: &Call,
@@ -87,8 +90,8 @@ impl CallPipeline<'_> {
         })
     }
 
-    /// What was approved is judged again: people cannot approve what a rule denies, neither an input
-    /// that they edited nor a rule that came while they thought.
+    /// Evaluates policy again: an approver cannot approve what a rule denies, be it an edited input
+    /// or a rule added while the question was open.
     async fn still_lawful(
         &mut self,
         understood: &BoundPlan,
@@ -105,7 +108,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The decision that people's answers make of the one that they were asked about.
+    /// The allow decision that the approvers' answers add to the one they were asked about.
     fn agreed(&self, question: &Question, answers: &[ApprovalAnswer]) -> Decision {
         let mut opinions = question.decision.opinions.clone();
         for answer in answers.iter().filter(|answer| answer.approves) {

@@ -1,4 +1,7 @@
-//! The course of one batch: who may begin, who may run, and who goes down with whom.
+//! Batch scheduler: tracks the stage of each call, its dependencies, and cancellation of siblings.
+//!
+//! INVARIANT: a call that is not concurrency-safe runs alone, once every call of a lower rank has
+//! ended or stands aside.
 
 mod wishes;
 
@@ -15,41 +18,41 @@ use super::seat::DeferredModifiers;
 
 use haft_model::{InterruptBehavior, OnFailure, Reported};
 
-/// What a call of a batch waits for, as far as it is known before it begins.
+/// Scheduling constraints of a call, as known before it begins.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lane {
-    /// The calls that have to end before it begins.
+    /// Indexes of the calls that have to end before it begins.
     pub(super) after: Vec<usize>,
-    /// Its place in the order in which exclusive calls are told from others.
+    /// Its topological rank; exclusive calls run in this order.
     pub(super) rank: usize,
-    /// Whether it may run beside others, as far as its input tells.
+    /// Whether it is concurrency-safe, judged by its input before hooks change it.
     pub(super) safe: bool,
 }
 
-/// How a call of a batch ended, as far as the others care.
+/// How a call ended, as far as the failure policy is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// As hoped.
+    /// It succeeded.
     Well,
-    /// A person has to answer first, and the batch does not wait.
+    /// It waits for approval, and the batch does not wait for it.
     Waits,
-    /// Not as hoped.
+    /// It failed or was cancelled.
     Badly,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallStage {
-    /// Others have to end first.
+    /// It waits for its dependencies.
     Held,
-    /// On its way to its turn, or back from it.
+    /// It is in a phase before its turn or after it.
     Walking,
-    /// It waits for another call that means the same, and holds nobody up.
+    /// It waits for an equal call elsewhere and does not block its siblings.
     Aside,
-    /// It wants its turn.
+    /// It waits for its turn.
     Wants,
-    /// It has its turn.
+    /// It runs.
     Runs,
-    /// It has ended.
+    /// It has ended, with or without success.
     Over,
 }
 
@@ -57,54 +60,55 @@ struct Member {
     after: Vec<usize>,
     safe: bool,
     stage: CallStage,
-    /// The call that took it along.
+    /// Index of the call whose failure cancelled this one.
     taken_by: Option<usize>,
-    /// Fires when it is to stop.
+    /// Cancels the call for a reason within the batch.
     wish: Option<Cancel>,
-    /// Fires when its caller lost interest.
+    /// Cancels the call on behalf of its caller.
     caller: Cancel,
-    /// Whether it has its turn and nothing keeps it from a driver any more.
+    /// Whether it holds its turn and may reach its driver; from here on only the driver can stop
+    /// it.
     cleared: bool,
-    /// Whether a driver was reached.
+    /// Whether an attempt started.
     started: bool,
-    /// Whether its effect may have begun.
+    /// Whether its submission is on record, so that its effect may happen.
     submitted: bool,
-    /// Why nobody wants it any more.
+    /// Reason of a discard; `None` while the result is wanted.
     discarded: Option<String>,
-    /// Context modifiers that wait for the end of the batch.
+    /// Context modifiers deferred to the end of the batch.
     deferred: Option<DeferredModifiers>,
-    /// Whether a person has to answer, after the batch went on without it.
+    /// Whether it was left in the approval inbox.
     asks: bool,
-    /// Whether it said itself that its result was handed over.
+    /// Whether its own record says that its result was yielded.
     yielded: bool,
     bell: Arc<Notify>,
 }
 
-/// One batch under way, shared by its calls.
+/// State of one running batch, shared by its calls.
 pub(crate) struct Course {
     on_failure: OnFailure,
     interrupt: InterruptBehavior,
     members: Mutex<Vec<Member>>,
-    /// Indexes in the order of the ranks.
+    /// Call indexes, sorted by rank.
     ranked: Vec<usize>,
-    /// Whose result is handed over next; none where they are handed over as they come.
+    /// Index of the next result to yield; `None` where results are unordered.
     next: Option<AtomicUsize>,
-    /// How far calls are, as far as nobody was told yet.
+    /// Progress reports that the result stream has not taken yet.
     reports: Mutex<VecDeque<(usize, Reported)>>,
-    /// Whether the caller lost interest.
+    /// Whether the caller interrupted the batch.
     interrupted: AtomicBool,
 }
 
-/// What holds for all calls of a batch.
+/// Policies that hold for all calls of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) on_failure: OnFailure,
     pub(super) interrupt: InterruptBehavior,
-    /// Whether results are handed over in the order of the request.
+    /// Whether results are yielded in request order.
     pub(super) in_order: bool,
 }
 
-/// A turn within the batch. It ends when this is dropped.
+/// A call's turn within the batch. Dropping it releases the turn.
 pub(crate) struct BatchTurn {
     course: Arc<Course>,
     index: usize,
@@ -146,7 +150,8 @@ impl Course {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says how a call is told to stop.
+    /// Registers the cancellation handle of a call; fires it at once if the call is cancelled
+    /// already.
     pub(super) fn listens(&self, index: usize, wish: Cancel) {
         if let Some(member) = self.members().get_mut(index) {
             if member.taken_by.is_some() || member.discarded.is_some() {
@@ -156,32 +161,32 @@ impl Course {
         }
     }
 
-    /// The call that took this one along.
+    /// Index of the call whose failure cancelled this one.
     pub(super) fn taken_by(&self, index: usize) -> Option<usize> {
         self.members().get(index).and_then(|member| member.taken_by)
     }
 
-    /// Waits until a call may begin, or was taken along.
+    /// Waits until the dependencies of a call ended, or a failure cancelled it.
     pub(super) async fn begin(&self, index: usize) {
         self.until(index, |stage| stage != CallStage::Held).await;
     }
 
-    /// Waits for a turn beside or after the others.
+    /// Waits for a turn: shared with other concurrency-safe calls, or exclusive.
     pub(super) async fn enter(self: Arc<Course>, index: usize, safe: bool) -> BatchTurn {
-        // Whoever stops waiting gives its wish back by dropping this.
+        // Dropping the turn withdraws the request, even while the call still waits.
         let turn = BatchTurn { course: self.clone(), index };
         self.change(index, |member| (member.safe, member.stage) = (safe, CallStage::Wants));
         self.until(index, |stage| stage != CallStage::Wants).await;
         turn
     }
 
-    /// Lets others pass a call that waits for one elsewhere, or takes it back among them.
+    /// Takes a call that waits for one elsewhere out of the scheduling order, or puts it back.
     pub(super) fn stand_aside(&self, index: usize, aside: bool) {
         let stage = if aside { CallStage::Aside } else { CallStage::Walking };
         self.change(index, |member| member.stage = stage);
     }
 
-    /// Notes that a call has ended, and does what is to be done about it.
+    /// Marks a call as ended and cancels siblings or dependents as `on_failure` says.
     pub(super) fn over(&self, index: usize, fate: Fate) {
         let mut members = self.members();
         if let Some(member) = members.get_mut(index) {
@@ -206,19 +211,19 @@ impl Course {
         self.advance(&mut members);
     }
 
-    /// Whether the result of a call would be handed over at once.
+    /// Whether the result of a call would be yielded at once.
     pub(super) fn is_its_turn(&self, index: usize) -> bool {
         self.next.as_ref().is_none_or(|next| next.load(Ordering::Relaxed) == index)
     }
 
-    /// Notes that the result of a call was handed over.
+    /// Advances to the next result in request order.
     pub(super) fn handed_over(&self) {
         if let Some(next) = &self.next {
             next.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How far calls are, in the order in which they said so.
+    /// Progress reports, in the order of arrival.
     pub(super) fn reports(&self) -> MutexGuard<'_, VecDeque<(usize, Reported)>> {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -235,12 +240,12 @@ impl Course {
                 Some(member) if !reached(member.stage) => member.bell.clone(),
                 Some(_) | None => return,
             };
-            // One bell per call and one call per bell: a ring before this line is kept.
+            // `Notify` stores one permit per call, so a notification before this line is not lost.
             bell.notified().await;
         }
     }
 
-    /// Lets everybody go on who may, in one pass over the order.
+    /// Advances every call that may continue, in one pass in rank order.
     fn advance(&self, members: &mut [Member]) {
         let over: Vec<bool> =
             members.iter().map(|member| member.stage == CallStage::Over).collect();
@@ -284,7 +289,7 @@ impl Drop for BatchTurn {
         let interrupted = self.course.interrupted.load(Ordering::Relaxed);
         self.course.change(self.index, |member| {
             member.cleared = false;
-            // It had its turn and did not use it, so it was not left to finish.
+            // It released its turn without starting, so `Block` does not let it finish.
             if interrupted && !member.started {
                 member.caller.cancel();
             }

@@ -1,25 +1,25 @@
-//! Many futures in one task, each polled only when it was woken.
+//! Task set: polls many futures within one task, each only after its own waker fired.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Work of a certain lifetime that can be handed between threads.
+/// A boxed future that can move between threads.
 type Work<'w, T> = Pin<Box<dyn Future<Output = T> + Send + 'w>>;
 
-/// Futures that go on side by side, without tasks of their own: they may borrow.
+/// A set of concurrent futures without tasks of their own, so that they may borrow.
 pub(crate) struct Crew<'w, T> {
     members: Vec<Option<(Work<'w, T>, Waker)>>,
     bells: Arc<Bells>,
     left: usize,
 }
 
-/// Who was woken, and whom to tell.
+/// Indexes of woken futures, and the waker of the task that polls them.
 #[derive(Default)]
 struct Bells(Mutex<(Vec<usize>, Option<Waker>)>);
 
-/// The bell of one of them.
+/// Waker of one future.
 struct Bell {
     bells: Arc<Bells>,
     index: usize,
@@ -51,7 +51,7 @@ impl<'w, T> Crew<'w, T> {
         Crew { members, bells, left }
     }
 
-    /// What all of them gave, in their order.
+    /// Runs all futures to completion and returns their outputs in order.
     pub(crate) async fn all(mut self) -> Vec<T> {
         let mut given = std::collections::BTreeMap::new();
         loop {
@@ -63,7 +63,8 @@ impl<'w, T> Crew<'w, T> {
         }
     }
 
-    /// What ended since last time, each with its index; nothing once all have ended.
+    /// Outputs of futures that completed since the last poll, with their indexes; empty once all
+    /// completed.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<(usize, T)>> {
         let mut ended = Vec::new();
         let rung = {

@@ -1,4 +1,7 @@
-//! Calls that nobody wants any more, as when the stream that asked for them was given up.
+//! Discard of batch calls whose results are no longer wanted, such as after an abandoned stream.
+//!
+//! INVARIANT: a discard never drops a call whose effect may have happened; it ends and its result
+//! stands.
 
 use std::sync::Arc;
 
@@ -10,7 +13,7 @@ use super::course::{Caught, Course};
 use crate::Runtime;
 use crate::recorder::unrecorded;
 
-/// A batch under way, for whoever does not wait for its results. Cheap to clone.
+/// Handle of a running batch, for a caller that does not poll its results. Cheap to clone.
 #[derive(Clone)]
 pub struct BatchHandle<'r> {
     runtime: &'r Runtime,
@@ -20,12 +23,13 @@ pub struct BatchHandle<'r> {
     actor: Option<Arc<Actor>>,
 }
 
-/// What is known of a call right after it was discarded. Its result has the last word.
+/// State of a call right after its discard. The result is authoritative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Discarding {
-    /// It had not begun, and does not begin.
+    /// It had not started, and does not start.
     Dropped,
-    /// It ran and was told to stop; where it does not, its result stands.
+    /// It ran and its cancellation was requested; if it ends before that takes effect, its result
+    /// stands.
     Told,
     /// Its result stands, for this reason.
     Kept(String),
@@ -42,26 +46,26 @@ impl<'r> BatchHandle<'r> {
         BatchHandle { runtime, batch: batch.into(), course, ids, actor }
     }
 
-    /// What the batch is called in records.
+    /// The id of the batch in the ledger.
     pub fn id(&self) -> &str {
         &self.batch
     }
 
-    /// The ids of its calls, in the order of the request.
+    /// Invocation ids of its calls, in request order.
     pub fn calls(&self) -> &[InvocationId] {
         &self.ids
     }
 
-    /// Whoever takes a result has it.
+    /// Marks the result as delivered to the caller.
     pub(super) fn hand_over(&self, news: &BatchNews) {
         if let BatchNews::Result { envelope, .. } = news {
             self.runtime.hand_over(&envelope.invocation_id);
         }
     }
 
-    /// Says that nobody wants some calls any more, by their indexes. Whatever has not begun does not
-    /// begin, and what runs is told to stop. A call whose effect may have happened is never dropped:
-    /// it ends, its result stands, and the record says that nobody wanted it.
+    /// Discards calls by index. A call that has not started does not start, and a running one is
+    /// cancelled. A call whose effect may have happened ends, its result stands, and the ledger
+    /// records the discard. Fails on an index out of range.
     pub async fn discard(&self, calls: &[usize], reason: &str) -> Result<Vec<Discarding>, Stop> {
         let unknown = calls.iter().find(|index| **index >= self.ids.len());
         if let Some(index) = unknown {
@@ -85,7 +89,7 @@ impl<'r> BatchHandle<'r> {
         }
     }
 
-    /// Takes a call back that was left in the inbox, unless somebody has it by now.
+    /// Withdraws a call from the approval inbox; `false` where another process holds it.
     async fn withdraw(&self, index: usize, reason: &str) -> Result<bool, Stop> {
         let Some(id) = self.ids.get(index) else { return Ok(false) };
         let discarded = self.discarded(reason, None);
@@ -96,7 +100,7 @@ impl<'r> BatchHandle<'r> {
         ended.await
     }
 
-    /// What has ended stays as it is, and the record says that nobody wanted it.
+    /// Records the discard of a call that has ended; its result stands.
     async fn keep(&self, index: usize, reason: &str) -> Result<Discarding, Stop> {
         let kept = "it had ended".to_owned();
         self.append(index, Event::BatchDiscarded(self.discarded(reason, Some(kept.clone()))))
@@ -108,12 +112,12 @@ impl<'r> BatchHandle<'r> {
         BatchDiscarded { batch: self.batch.to_string(), reason: reason.to_owned(), kept }
     }
 
-    /// Puts something on record about a call that is over.
+    /// Records an event of a call that has ended.
     pub(super) async fn append(&self, index: usize, event: Event) -> Result<(), Stop> {
         self.write(self.ids.get(index).cloned(), event).await
     }
 
-    /// Puts on record that deferred modifiers count now.
+    /// Records that deferred context modifiers apply now.
     pub(super) async fn apply(&self, index: usize, deferred: ContextModified) -> Result<(), Stop> {
         self.append(index, Event::ContextModified(Box::new(deferred))).await
     }
@@ -134,10 +138,10 @@ impl<'r> BatchHandle<'r> {
     }
 }
 
-/// Why a call is kept whose effect may have begun.
+/// Reason for keeping a discarded call that was submitted.
 pub(super) const SUBMITTED: &str = "its effect may have happened";
 
-/// The refusal of a call that nobody wants any more.
+/// The refusal of a discarded call.
 pub(super) fn superseded(reason: &str) -> Stop {
     Stop::new(Code::CanceledDiscarded, format!("nobody wants it any more: {reason}"))
 }

@@ -1,4 +1,4 @@
-//! A batch as it is written down: its calls, and how they are made.
+//! Batch document: the JSON form of a batch, as files and requests carry it.
 
 use haft_model::{
     Actor, BatchOrdering, Call, ContextPolicy, DriverId, InterruptBehavior, OnFailure, YieldPolicy,
@@ -9,32 +9,32 @@ use serde_json::{Number, Value, json};
 
 use crate::{Batch, BatchCall};
 
-/// A batch as it is written down, in part or whole.
+/// JSON form of a batch. Documents can be combined with [`BatchDocument::add`].
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchDocument {
-    /// The calls.
+    /// The calls, in request order.
     #[serde(default)]
     pub calls: Vec<WrittenCall>,
-    /// How results are ordered.
+    /// Ordering of results; the default preserves request order.
     pub ordering: Option<BatchOrdering>,
-    /// What is handed over at once.
+    /// When progress and results are yielded; the default follows from the ordering.
     pub r#yield: Option<YieldPolicy>,
-    /// What the caller's wish to stop does to calls that run.
+    /// What the caller's cancellation does to calls that run; the default cancels them.
     pub interrupt: Option<InterruptBehavior>,
-    /// What a failure does to the others.
+    /// What a failure does to the other calls; the default depends on whether all are reads.
     pub on_failure: Option<OnFailure>,
-    /// What becomes of context modifiers.
+    /// Whether context modifiers apply; the default allows them for calls that run alone.
     pub context_modifiers: Option<ContextPolicy>,
 }
 
-/// One call as it is written down.
+/// JSON form of one call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrittenCall {
     /// A tool's id, `id@major`, or alias.
     pub tool: String,
-    /// The input.
+    /// The input; an empty object where it is left out.
     #[serde(default = "nothing")]
     pub input: Value,
     id: Option<String>,
@@ -56,7 +56,7 @@ enum Name {
     Index(Number),
 }
 
-/// A number that is whole however it is written: `7.0` is `7` in JSON.
+/// An integer in any JSON notation: `7.0` is `7`. `None` for fractions and for floats from 1e18 on.
 fn whole(number: &Number) -> Option<i128> {
     let integer = number.as_i128();
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e18);
@@ -74,7 +74,7 @@ fn nothing() -> Value {
 }
 
 impl BatchDocument {
-    /// Adds what another document says; what that says of the manner counts.
+    /// Appends the calls of another document; the settings that it states override these.
     pub fn add(&mut self, other: BatchDocument) {
         self.calls.extend(other.calls);
         self.ordering = other.ordering.or(self.ordering);
@@ -84,8 +84,8 @@ impl BatchDocument {
         self.context_modifiers = other.context_modifiers.or(self.context_modifiers);
     }
 
-    /// The batch as somebody's, by a channel that knows its calls by something. Whoever wants no more
-    /// means what runs, too, unless the document says something else.
+    /// The batch of one actor on one channel; `native` is the client's own identification of the
+    /// calls. An interrupt cancels running calls unless the document says otherwise.
     pub fn batch(self, actor: &Actor, channel: &'static str, native: &[Value]) -> Batch {
         let calls = self.calls.into_iter().map(|written| {
             let mut member = written.call(actor.clone());
@@ -116,7 +116,7 @@ impl WrittenCall {
         call.region = self.region;
         let name = |name| match name {
             Name::Id(id) => id,
-            // A number that is no place is a name that no call has.
+            // A number that is no index becomes a name that no call has.
             Name::Index(number) => whole(&number).map_or(number.to_string(), |it| it.to_string()),
         };
         let depends_on = self.depends_on.into_iter().map(name).collect();

@@ -1,4 +1,4 @@
-//! Names and dependencies of a batch, checked before anything begins.
+//! Topological order of a batch: resolves ids and dependencies before any call begins.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use haft_model::{Code, Stop};
 
 use super::BatchCall;
 
-/// Which calls each one waits for, and an order in which nobody waits for a later one.
+/// Dependencies of each call, and a topological order of all calls.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order {
-    /// By index: the indexes that have to end first, sorted.
+    /// By index: its dependencies, sorted and without duplicates.
     pub(super) after: Vec<Vec<usize>>,
-    /// By index: its place in the order.
+    /// By index: its topological rank, from 0.
     pub(super) rank: Vec<usize>,
 }
 
-/// Reads ids and indexes; a name that nobody has, one that two have, and a circle refuse the batch.
+/// Resolves `depends_on`. Refuses an unknown name, a duplicate id and a dependency cycle.
 pub(super) fn order(calls: &[BatchCall]) -> Result<Order, Stop> {
     let mut ids = HashMap::new();
     for (index, call) in calls.iter().enumerate() {
@@ -46,7 +46,7 @@ pub(super) fn order(calls: &[BatchCall]) -> Result<Order, Stop> {
     Ok(Order { after, rank })
 }
 
-/// The order of the request, except that whoever depends on a later call comes after it.
+/// Topological ranks; request order breaks ties. Refuses a cycle.
 fn ranks(after: &[Vec<usize>]) -> Result<Vec<usize>, Stop> {
     let mut missing: Vec<usize> = after.iter().map(Vec::len).collect();
     let mut followers = vec![Vec::new(); after.len()];

@@ -1,4 +1,4 @@
-//! A batch before it begins: what is known of its calls, and the rules that all of them run by.
+//! Batch planning: derives scheduler policy, dependencies and expected locks before calls begin.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,23 +19,23 @@ use crate::redact::Redactor;
 use crate::validate;
 use crate::{Runtime, World, queue};
 
-/// A batch that makes sense.
+/// A validated batch, ready to run.
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) policy: Arc<SchedulerPolicy>,
     pub(super) course: Arc<Course>,
     pub(super) ids: Arc<[InvocationId]>,
-    /// What the calls are known by among each other.
+    /// Id of each call within the batch, or its index.
     pub(super) names: Arc<[String]>,
-    /// By index: the calls that have to end first.
+    /// By index: the dependencies of the call.
     pub(super) after: Vec<Vec<usize>>,
-    /// Whether no call can run beside another one.
+    /// Whether at most one call runs at a time.
     pub(super) alone: bool,
-    /// What goes on record before anything begins.
+    /// The `BatchPlanned` event; recorded before any call begins.
     pub(super) fact: Event,
 }
 
-/// What can be told of a call from its input, before anybody changed it.
+/// Expectations about a call from its input, before hooks change it.
 struct Foreseen {
     safe: bool,
     locks: Vec<String>,
@@ -69,7 +69,7 @@ pub(super) fn plan(runtime: &Runtime, batch: &Batch) -> Result<Plan, Stop> {
     Ok(Plan { name, policy, course, ids, names, after: order.after, alone, fact })
 }
 
-/// The rules in the standard's words. What contradicts itself is refused.
+/// The scheduler policy in the standard's terms. Refuses a contradictory ordering and yield policy.
 fn policy(
     runtime: &Runtime,
     world: &World,
@@ -96,12 +96,12 @@ fn policy(
     })
 }
 
-/// What others of the batch call one of them.
+/// The id of a call, or its index where it has none.
 fn known_as((index, call): (usize, &BatchCall)) -> String {
     call.id.clone().unwrap_or_else(|| index.to_string())
 }
 
-/// Reads do not need each other; what changes things may.
+/// Default failure policy: reads ignore failures; otherwise dependents are cancelled.
 fn usual(world: &World, calls: &[BatchCall]) -> OnFailure {
     let reads = calls.iter().all(|member| {
         let found = world.snapshot.find(&member.call.tool);
@@ -124,8 +124,8 @@ fn lanes(batch: &Batch, order: &Order, foreseen: &[Foreseen]) -> Vec<Lane> {
         .collect()
 }
 
-/// Whether a call may run beside others and what it would hold, as far as its input tells. One that
-/// cannot run at all holds nobody back.
+/// Expected concurrency safety and locks of a call. An invalid call counts as safe, so it blocks no
+/// sibling.
 fn foresee(world: &World, call: &Call) -> Foreseen {
     let harmless = Foreseen { safe: true, locks: Vec::new() };
     let Some(entry) = world.snapshot.find(&call.tool) else { return harmless };
@@ -141,7 +141,7 @@ fn foresee(world: &World, call: &Call) -> Foreseen {
     Foreseen { safe, locks: locks(entry, &input, &call.context, safe) }
 }
 
-/// The names of locks may hold what nobody may see.
+/// Lock names may contain sensitive input, so they are redacted.
 fn locks(entry: &CatalogEntry, input: &Value, context: &Value, safe: bool) -> Vec<String> {
     let mut redactor = Redactor::new(&entry.contract.tool.extras.sensitive);
     redactor.learn(input);

@@ -1,4 +1,4 @@
-//! What comes out of a batch: progress and results, each in its turn.
+//! Result stream of a batch: yields progress and results in the order of the yield policy.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
@@ -17,37 +17,37 @@ use super::crew::Crew;
 use super::discard::BatchHandle;
 use super::seat::DeferredModifiers;
 
-/// The results of a batch, as they are released. The calls go on while somebody asks for the next.
+/// Stream of a batch's results. The calls make progress only while the caller polls it.
 pub struct ResultStream<'r> {
     handle: BatchHandle<'r>,
     crew: Crew<'r, Envelope>,
     policy: Arc<SchedulerPolicy>,
-    /// Ends when the caller wants no more.
+    /// Completes when the caller interrupts.
     interrupted: Option<BoxFuture<'r, ()>>,
     ended: BTreeMap<usize, Envelope>,
     reports: VecDeque<(usize, Reported)>,
-    /// What is handed over as soon as it is on record.
+    /// Item to yield once its record is written.
     due: Option<BatchNews>,
     writing: Option<BoxFuture<'r, ()>>,
     next: usize,
     over: bool,
 }
 
-/// Something that a batch hands over.
+/// An item of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchNews {
-    /// How far a call is.
+    /// Progress of a call.
     Progress {
-        /// The place of the call in the request.
+        /// Index of the call in the request, from 0.
         index: usize,
-        /// How far.
+        /// The progress report.
         reported: Box<Reported>,
     },
-    /// The result of a call, once for each.
+    /// The result of a call; yielded once for each call.
     Result {
-        /// The place of the call in the request.
+        /// Index of the call in the request, from 0.
         index: usize,
-        /// The result.
+        /// The call's envelope.
         envelope: Box<Envelope>,
     },
 }
@@ -61,7 +61,7 @@ impl<'r> ResultStream<'r> {
         planned: Event,
     ) -> ResultStream<'r> {
         let writer = handle.clone();
-        // What cannot be put on record here cannot for the calls either, and they say so.
+        // If this append fails, the appends of the calls fail too, and their envelopes say so.
         let writing = async move { writer.write(None, planned).await.unwrap_or_default() };
         ResultStream {
             handle,
@@ -77,12 +77,12 @@ impl<'r> ResultStream<'r> {
         }
     }
 
-    /// The batch, for whoever wants to discard calls while another one waits for results.
+    /// A handle to discard calls while another task polls for results.
     pub fn handle(&self) -> BatchHandle<'r> {
         self.handle.clone()
     }
 
-    /// The next result with the index of its call; none when all are out.
+    /// The next result with the index of its call; `None` once all are yielded. Skips progress.
     pub async fn next(&mut self) -> Option<(usize, Envelope)> {
         loop {
             match self.news().await? {
@@ -92,8 +92,8 @@ impl<'r> ResultStream<'r> {
         }
     }
 
-    /// The next that is handed over: progress as the batch wishes, and every result once. Nothing is
-    /// lost where somebody stops waiting and asks again.
+    /// The next item: progress as the yield policy says, and every result once. Cancel-safe:
+    /// dropping the future loses no item.
     pub async fn news(&mut self) -> Option<BatchNews> {
         loop {
             self.written().await;
@@ -113,8 +113,8 @@ impl<'r> ResultStream<'r> {
         }
     }
 
-    /// Context modifiers that waited for the end of the batch, in the order of the request. From here
-    /// on the record says that they count. There are none before all results are out.
+    /// Takes the deferred context modifiers, in request order, and records that they apply. Empty
+    /// until all results are yielded.
     pub async fn context_modifiers(&mut self) -> Vec<(usize, Vec<Value>)> {
         let mut given = Vec::new();
         if !self.over {
@@ -124,7 +124,7 @@ impl<'r> ResultStream<'r> {
         {
             fact.outcome = ContextOutcome::Applied;
             fact.reason = "the batch is over".to_owned();
-            // Whoever has them has them, on record or not.
+            // The caller has the modifiers even if the append fails.
             let _ = self.handle.apply(index, fact).await;
             given.push((index, modifiers));
         }
@@ -138,7 +138,7 @@ impl<'r> ResultStream<'r> {
         }
     }
 
-    /// What may be handed over now.
+    /// Picks the next item that the yield policy allows.
     fn choose(&mut self) -> Option<BatchNews> {
         let waits = self.policy.yield_policy == YieldPolicy::AllOrdered;
         let told = self.reports.iter().position(|(index, _)| !waits || *index <= self.next);
@@ -157,12 +157,12 @@ impl<'r> ResultStream<'r> {
         Some(BatchNews::Result { index, envelope: Box::new(envelope) })
     }
 
-    /// A result that had to wait, or never was in the queue, is noted as handed over.
+    /// Records the release of a result that its own record does not show as yielded.
     fn note(&mut self, news: &BatchNews) {
         let BatchNews::Result { index, envelope } = news else { return };
         let index = *index;
         let pending = envelope.status == ResultStatus::Pending;
-        // The answer of another call that meant the same says nothing about this one.
+        // A replayed envelope belongs to another call and says nothing about this one.
         let own = self.handle.calls().get(index) == Some(&envelope.invocation_id);
         if pending || !own || self.handle.course.has_yielded(index) {
             return;
@@ -171,12 +171,12 @@ impl<'r> ResultStream<'r> {
         let batch = writer.id().to_owned();
         self.writing = Some(Box::pin(async move {
             let released = BatchReleased { batch, index: index as u64 };
-            // Without it the record says that the result was not handed over, which harms nobody.
+            // If the append fails, the record shows the result as not yielded, which is harmless.
             let _ = writer.append(index, Event::BatchReleased(released)).await;
         }));
     }
 
-    /// Lets the calls go on; false once all are over.
+    /// Polls the calls; `false` once all ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<bool> {
         if let Some(wish) = &mut self.interrupted
             && Pin::new(wish).poll(context).is_ready()
@@ -195,7 +195,7 @@ impl<'r> ResultStream<'r> {
                 Poll::Ready(true)
             }
             Poll::Pending if self.reports.is_empty() => Poll::Pending,
-            // Reports that wait for their turn are no news.
+            // Reports that still wait for their turn do not wake the caller.
             Poll::Pending => match self.choose() {
                 Some(news) => {
                     self.note(&news);

@@ -1,4 +1,4 @@
-//! A call's seat in its batch: when it begins, when it runs, and what it comes to with the others.
+//! Batch membership of a call: dependencies, turns, discards and failures of siblings.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::queue::{Slot, SlotRequest};
 use crate::runtime::called_off;
 use crate::{CallOptions, Runtime};
 
-/// The place of one call among the others of its batch.
+/// Membership of one call in its batch. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Seat {
     course: Arc<Course>,
@@ -26,17 +26,18 @@ pub(crate) struct Seat {
     pub(super) priority: i32,
     names: Arc<[String]>,
     policy: Arc<SchedulerPolicy>,
-    /// Whether no call of the batch can run beside another one.
+    /// Whether at most one call of the batch runs at a time.
     pub(crate) alone: bool,
 }
 
-/// Context modifiers that wait for the end of the batch.
+/// Context modifiers deferred to the end of the batch.
 pub(crate) struct DeferredModifiers {
     pub(crate) fact: ContextModified,
     pub(crate) modifiers: Vec<Value>,
 }
 
-/// A turn in the batch, where there is one, and in the queue. The queue's ends first.
+/// A turn in the batch, if the call belongs to one, and a slot in the queue. The slot is released
+/// first.
 pub(crate) struct Turns {
     _slot: Option<Slot>,
     _places: Vec<OwnedSemaphorePermit>,
@@ -44,13 +45,13 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// The turn of a call that is made for another one, which has its own.
+    /// The turn of a nested call, which runs under the slot and locks of its parent.
     pub(crate) fn of_another() -> Turns {
         Turns { _slot: None, _places: Vec::new(), _turn: None }
     }
 }
 
-/// Tells the others that a call is over, even where its future is dropped.
+/// Reports the end of a call to its siblings on drop, so that a dropped future counts too.
 struct Leaving {
     seat: Seat,
     fate: Fate,
@@ -63,7 +64,7 @@ impl Drop for Leaving {
 }
 
 impl Seat {
-    /// A seat for each call, in the order of the request.
+    /// One membership for each call, in request order.
     pub(super) fn all(
         course: &Arc<Course>,
         names: Arc<[String]>,
@@ -81,32 +82,33 @@ impl Seat {
         })
     }
 
-    /// Lets others pass while the call waits for one elsewhere: it does nothing itself.
+    /// Takes the call out of the scheduling order while it waits for an equal call elsewhere, or
+    /// puts it back.
     pub(crate) fn stand_aside(&self, aside: bool) {
         self.course.stand_aside(self.index, aside);
     }
 
-    /// Hears what goes on record about the call.
+    /// Observes an event that is recorded for the call.
     pub(crate) fn noted(&self, event: &Event) {
         self.course.noted(self.index, event);
     }
 
-    /// Hears how far the call is.
+    /// Queues progress reports for the result stream.
     pub(crate) fn tell(&self, reports: Vec<Reported>) {
         self.course.told(self.index, reports);
     }
 
-    /// Whether the result of the call would be handed over at once.
+    /// Whether the result of the call would be yielded at once.
     pub(crate) fn is_its_turn(&self) -> bool {
         self.course.is_its_turn(self.index)
     }
 
-    /// Keeps context modifiers until the batch is over.
+    /// Defers context modifiers to the end of the batch.
     pub(crate) fn defer(&self, deferred: DeferredModifiers) {
         self.course.defer(self.index, deferred);
     }
 
-    /// Why the others took this call along, if they did.
+    /// The refusal of a call that a sibling's failure cancelled.
     fn taken_along(&self) -> Option<Stop> {
         let by = self.course.taken_by(self.index)?;
         let name = self.names.get(by).map_or("", String::as_str);
@@ -116,7 +118,7 @@ impl Seat {
 }
 
 impl Runtime {
-    /// One call of a batch.
+    /// Runs one call of a batch.
     pub(super) async fn seated(
         &self,
         call: Call,
@@ -146,7 +148,7 @@ impl Runtime {
     }
 }
 
-/// What was called off because of another call says so.
+/// Replaces the code of a cancellation that a sibling's failure caused.
 fn taken_along(outcome: Result<Output, Halt>, seat: &Seat) -> Result<Output, Halt> {
     match outcome {
         Err(Halt::Stopped(mut failure)) if failure.stop.code == Code::CanceledCaller => {
@@ -160,8 +162,8 @@ fn taken_along(outcome: Result<Output, Halt>, seat: &Seat) -> Result<Output, Hal
 }
 
 impl<'r> CallPipeline<'r> {
-    /// Nobody wants the call any more. What was stopped says so; what was not stands, and the record
-    /// tells why.
+    /// Applies a discard: a call that was stopped reports it; otherwise its outcome stands and the
+    /// ledger records why.
     fn discarded(
         &mut self,
         outcome: Result<Output, Halt>,
@@ -184,7 +186,7 @@ impl<'r> CallPipeline<'r> {
         outcome
     }
 
-    /// A call of a batch begins when those it depends on have ended.
+    /// Waits for the dependencies of the call.
     pub(crate) async fn wait_for_siblings(&mut self, manner: &CallOptions<'_>) -> Result<(), Halt> {
         let Some(seat) = self.seat.clone() else { return Ok(()) };
         let begins = seat.course.begin(seat.index);
@@ -195,7 +197,8 @@ impl<'r> CallPipeline<'r> {
         }
     }
 
-    /// Waits for a turn: in the batch first, so that nothing is held while siblings are waited for.
+    /// Waits for a turn: in the batch first, so that the call holds no slot while it waits for
+    /// siblings.
     pub(crate) fn turn<'l>(
         &self,
         locks: &'l std::collections::BTreeSet<String>,
@@ -211,7 +214,8 @@ impl<'r> CallPipeline<'r> {
                 Some(seat) => Some(seat.course.clone().enter(seat.index, safe).await),
                 None => None,
             };
-            // Before the queue, where it would keep others from a place that they could use.
+            // Quota slots come before the queue, where the call would hold a slot that others could
+            // use.
             let places = places.taken().await?;
             let slot = queue.enter(SlotRequest { locks, shared: safe, actor, priority }).await?;
             if seat.is_some_and(|seat| !seat.course.clear(seat.index)) {
@@ -221,7 +225,7 @@ impl<'r> CallPipeline<'r> {
         }
     }
 
-    /// Who wants a call to stop that was told to.
+    /// The abort reason of a call whose cancellation was requested.
     pub(crate) fn whose_wish(&self) -> AbortReason {
         let usual = match self.runtime.closing.is_cancelled() {
             true => AbortReason::RuntimeShutdown,

@@ -1,4 +1,4 @@
-//! Names and dependencies of a batch; what a random one does is in `model`.
+//! Tests of batch ids and dependencies; randomized scheduling is in `model`.
 
 mod model;
 

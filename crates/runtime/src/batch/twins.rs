@@ -1,4 +1,4 @@
-//! Equal calls of one batch: whoever asks for the same twice at once means it twice.
+//! Equal calls of one batch: numbers them, so that deduplication takes each as its own intent.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::BatchCall;
 
-/// For each call, how many equal ones come before it.
+/// For each call, the number of equal calls before it.
 pub(super) fn twins(calls: &[BatchCall]) -> Vec<u64> {
     let mut seen: HashMap<Digest, u64> = HashMap::new();
     let count = |member: &BatchCall| {

@@ -1,4 +1,4 @@
-//! When a circuit rests, who may try it then, and what ends its rest.
+//! Tests of the circuit breaker: when a circuit opens, which call probes it, and what closes it.
 
 use haft_model::ToolKey;
 
@@ -19,7 +19,7 @@ fn circuit() -> Circuit {
     Circuit { driver: "d".into(), tool: ToolKey::new("t", 1), host: None }
 }
 
-/// Makes attempts at one circuit, one after the other, and says what is known of it then.
+/// Makes consecutive attempts through one circuit and returns why it is open then, if it is.
 fn after(rests: &CircuitBreakers, ends: &[Result<Output, Failure>], now: i64) -> Vec<String> {
     for end in ends {
         rests.begin(circuit, at(now)).unwrap().ended(end, circuit, at(now));
@@ -56,7 +56,7 @@ fn half_open_circuit_breaker_admits_one_trial_call() {
     let trial = rests.begin(circuit, at(30)).unwrap();
     assert_eq!(rests.open(at(30)).len(), 1);
     assert!(rests.begin(circuit, at(30)).is_err());
-    // Nobody learned how that one ended, so another may try.
+    // The trial was dropped without an outcome, so another call may probe.
     drop(trial);
     assert_eq!(rests.open(at(30)).len(), 0);
     let trial = rests.begin(circuit, at(30)).unwrap();
@@ -100,14 +100,14 @@ fn healthy_backend_half_opens_circuit_breaker_early() {
     assert_eq!(rests.open(at(6)).len(), 1);
 }
 
-/// How one attempt of the random histories ends.
+/// Outcome of one attempt of the random histories.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Works,
     Down,
-    /// The caller's mistake, or a refusal during a backoff.
+    /// A mistake of the caller, or a refusal during a backoff.
     Silent(usize),
-    /// The call is dropped before it ends.
+    /// The attempt is dropped before it ends.
     Dropped,
 }
 
@@ -127,15 +127,15 @@ fn silent(which: usize) -> Result<Output, Failure> {
     }
 }
 
-/// One circuit, by the rules as they are told to people.
+/// Reference model of one circuit.
 #[derive(Clone, Default)]
 struct Told {
     times: u32,
     until: Option<i64>,
 }
 
-/// Random attempts of several callers at several tools and hosts. A simple model that knows nothing of
-/// other circuits, of mistakes and of refusals has to say the same.
+/// Random attempts through several circuits. A reference model that ignores other circuits,
+/// callers' mistakes and refusals has to agree.
 #[test]
 fn circuits_of_random_histories_rest_each_by_itself() {
     for seed in 0..400 {
@@ -164,7 +164,7 @@ fn circuits_of_random_histories_rest_each_by_itself() {
             let rested = told.until.is_some_and(|until| now < until);
             let trial = rests.begin(own, at(now)).unwrap();
             if told.until.is_some_and(|until| until <= now) {
-                // While one call finds out, another is refused, and that changes nothing.
+                // While a trial runs, another call is refused, and the refusal changes nothing.
                 assert!(rests.begin(own, at(now)).is_err(), "seed {seed}, step {step}");
             }
             match end {

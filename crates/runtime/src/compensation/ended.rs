@@ -1,4 +1,4 @@
-//! The end of a call that was to undo another, and what follows for that.
+//! End of a compensation: derives the original's effect state and records it there.
 
 use haft_driver::{Failure, Output};
 use haft_ledger::{OpenUndoing, RunFilter, Story};
@@ -11,17 +11,17 @@ use crate::Runtime;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::recorder::unrecorded;
 
-/// How often the end of an undoing is written while others write about the same call.
+/// Most retries of the append after conflicts with concurrent writers.
 const TRIES: usize = 8;
 
-/// What came of undoing.
+/// Outcome of a compensation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
-    /// It was refused, called off or broke before its driver was reached.
+    /// It was refused, cancelled or failed before its driver was reached.
     Untried,
-    /// It took place.
+    /// The effect is undone.
     Undone,
-    /// It did not, or nobody knows.
+    /// It failed, or its effect is unknown.
     Failed,
 }
 
@@ -30,7 +30,7 @@ impl Came {
         match (tried, failed) {
             (false, _) => Came::Untried,
             (true, false) => Came::Undone,
-            // An output that does not fit, say, is bad news about the output alone.
+            // The effect is committed; only the output is invalid.
             (true, true) if effect == EffectState::Committed => Came::Undone,
             (true, true) => Came::Failed,
         }
@@ -47,7 +47,7 @@ impl Came {
 }
 
 impl CallPipeline<'_> {
-    /// The failure of a call that was to undo another, under the name that says so.
+    /// Reports a failed compensation as `CompensationFailed`, with the failure as its cause.
     pub(crate) fn undoing_failed(&self, outcome: Result<Output, Halt>) -> Result<Output, Halt> {
         let Some(undoing) = &self.undoing else { return outcome };
         match outcome {
@@ -71,16 +71,17 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Tells the call that was to be undone what came of it.
+    /// Records the outcome with the original call.
     pub(crate) async fn tell_original(&self, envelope: &Envelope) {
         let Some(undoing) = &self.undoing else { return };
-        // What is not on record as over may go on elsewhere: whoever ends it tells.
+        // A call whose end is not on record may continue elsewhere; the process that ends it
+        // records the outcome.
         if !envelope.final_status.is_terminal() || envelope.unrecorded.is_some() {
             return;
         }
         let came = Came::of(self.executed, envelope.is_error, envelope.effect_state);
-        // What cannot be written now follows from this call's own record, and is caught up with by
-        // whoever recovers, at the latest before anybody undoes the same call again.
+        // A failed append can be derived from this call's own record: recovery does it, at the
+        // latest before the next compensation of the same call.
         let _ = self
             .runtime
             .undoing_ended(&undoing.original, &envelope.invocation_id, &undoing.actor, came)
@@ -111,7 +112,7 @@ impl Runtime {
         }
     }
 
-    /// Tells every call that was undone by one whose process died before it could.
+    /// Recovery: records the outcome of compensations whose process died before it did.
     pub(crate) async fn tell_originals(&self) -> Result<(), Stop> {
         for OpenUndoing { original, by } in self.store.undoings().await.map_err(unrecorded)? {
             let filter = RunFilter { id: Some(by.clone()), ..RunFilter::default() };
@@ -125,8 +126,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// What the ledger tells of a call, with the end of an undoing whose process died before it could
-    /// tell.
+    /// The ledger's history of a call, after recording the outcome of a compensation whose process
+    /// died.
     pub(super) async fn caught_up(&self, id: &InvocationId, actor: &Actor) -> Result<Story, Stop> {
         let story = self.told(id, &actor.tenant).await?;
         let Some(by) = story.open_undoing() else { return Ok(story) };

@@ -1,4 +1,4 @@
-//! The input of a call that undoes another: a template over what went in and what came out.
+//! Compensation input: fills the contract's template from the original's input, output and key.
 
 use haft_ledger::Story;
 use haft_model::{Code, Digest, Stop};
@@ -10,7 +10,7 @@ use crate::redact::holds_withheld;
 use crate::{Runtime, World};
 
 impl Runtime {
-    /// The input for the tool that undoes a call.
+    /// The input of the compensating call. Fails where it needs a withheld value.
     pub(super) async fn undoing_input(
         &self,
         story: &Story,
@@ -30,11 +30,11 @@ impl Runtime {
             return Err(Stop::new(Code::Conflict, words)
                 .help("call the tool that undoes it yourself, or do not withhold that output"));
         }
-        // An empty input may be written by leaving it out.
+        // The template may leave out an empty input.
         Ok(if rendered.is_null() { Value::Object(Map::new()) } else { rendered })
     }
 
-    /// What came out of a call, or what was done of it; null where nothing did.
+    /// The output of a call, or its persisted payload; null where there is neither.
     async fn output_of(&self, story: &Story) -> Result<Value, Stop> {
         let envelope = self.reader().result(&story.invocation_id).await?;
         if let Some(value) = envelope.and_then(|envelope| envelope.structured_content) {
@@ -46,8 +46,8 @@ impl Runtime {
         }
     }
 
-    /// The places in the input of a call that are sensitive, and that input; none where there are no
-    /// such places, or the input is gone.
+    /// Sensitive JSON pointers of a call's input, and that input; `None` without pointers or
+    /// payload.
     pub(super) async fn secrets_of(
         &self,
         world: &World,
@@ -71,7 +71,7 @@ impl Runtime {
     }
 }
 
-/// The input for undoing, with every template in it filled in.
+/// Fills every template in the compensation input.
 fn rendered(template: &Value, scope: &Value) -> Result<Value, Stop> {
     fill(template, scope).map_err(|fault| {
         let words = format!("the input for undoing cannot be made: {fault}");

@@ -1,4 +1,4 @@
-//! What a running driver wants from whoever called: questions of its backend, and remarks.
+//! Elicitation and remarks of a running driver: routes its requests to the caller or the inbox.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{Background, background};
 pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
 
 impl Running<'_> {
-    /// What the caller can be asked, and people in its place.
+    /// What the caller can answer, extended by what people can answer through the inbox.
     pub(super) fn abilities(&self) -> Abilities {
         let caller = self.caller.as_ref();
         let mut able = caller.map(|caller| caller.abilities().clone()).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Running<'_> {
         }
     }
 
-    /// Whether the caller itself answers something.
+    /// Whether the caller itself answers this kind of inquiry.
     fn caller_answers(&self, inquiry: &Inquiry) -> bool {
         let able = |caller: &Arc<dyn Caller>| caller.abilities().kinds.contains(&inquiry.kind);
         self.caller.as_ref().is_some_and(able)
@@ -43,8 +43,8 @@ impl Running<'_> {
 }
 
 impl CallPipeline<'_> {
-    /// Asks whoever called, beside the call: it can still be called off, and its time goes on. Forms
-    /// that people fill in go to the inbox.
+    /// Asks the caller in a separate task: the call can still be cancelled, and its time goes on.
+    /// Forms that people fill in go to the inbox.
     pub(super) async fn ask_caller(
         &mut self,
         running: &mut Running<'_>,
@@ -61,7 +61,7 @@ impl CallPipeline<'_> {
         }
         let (forms, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             asked.into_iter().partition(|(_, inquiry)| of_people(inquiry));
-        // People take their time, and nobody else should have to wait for them.
+        // People take their time, so the call gives its slot to others meanwhile.
         let aside = self.runtime.queue.aside();
         let Some(caller) = running.caller.clone().filter(|_| !others.is_empty()) else {
             let answers = BTreeMap::new();
@@ -79,7 +79,8 @@ impl CallPipeline<'_> {
             });
             return;
         }
-        // The caller first: whoever does not wait for the inbox is gone once people are asked.
+        // The caller comes first: one that does not wait for the inbox leaves once people are
+        // asked.
         let (sender, others_answered) = oneshot::channel();
         let closing = running.closing.clone();
         tokio::spawn(async move { sender.send(asked_until(&closing, caller.ask(others)).await) });
@@ -95,7 +96,7 @@ impl CallPipeline<'_> {
     }
 }
 
-/// What a caller answers, unless Haft is about to stop: a client may take as long as it likes.
+/// The caller's answers, or a refusal at shutdown: a client may take unbounded time.
 async fn asked_until(closing: &Cancel, asking: impl Future<Output = Answers>) -> Answers {
     tokio::select! {
         biased;

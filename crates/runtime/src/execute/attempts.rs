@@ -1,4 +1,4 @@
-//! Attempts at one permitted call: another one only where the effect of the last allows it.
+//! Retry loop of one permitted call: retries only where the effect of the last attempt allows it.
 
 use std::time::Duration;
 
@@ -19,19 +19,19 @@ use crate::retry::{self, Next, RetryKind};
 use crate::runtime::called_off;
 use crate::{CallOptions, Patience, Runtime};
 
-/// What the backend says became of a call.
+/// Effect of a call by the contract's status operation.
 pub(crate) enum Became {
-    /// It happened, with this output.
+    /// Committed, with this output.
     Committed(Output),
-    /// It did not happen, and will not.
+    /// Not committed, and it will not be.
     Absent,
-    /// The backend knows nothing of it, and until then it may still happen.
+    /// Unknown to the backend, and it may still commit until this time.
     Possible(DualTime),
 }
 
 impl CallPipeline<'_> {
-    /// Carries a call out by one driver, in as many attempts as its contract allows and its effects
-    /// permit, until a deadline.
+    /// Runs a call by one driver until the deadline, in as many attempts as the contract's retry
+    /// policy and the effect allow.
     pub(super) async fn attempts(
         &mut self,
         cleared: &PermittedCall,
@@ -41,7 +41,7 @@ impl CallPipeline<'_> {
         let limits = cleared.understood.plan.limits;
         let kind = kind(cleared);
         let first = self.attempt;
-        // Whether nobody knows what became of an attempt before.
+        // Whether the effect of an earlier attempt is unknown.
         let mut lost = false;
         loop {
             let mut failure = match self.execute(cleared, manner, until).await {
@@ -54,7 +54,8 @@ impl CallPipeline<'_> {
             if next == Next::AskStatus {
                 match self.became(&cleared.understood).await {
                     Some(Became::Committed(output)) => return Ok(output),
-                    // People had their say, and are not asked again by another attempt.
+                    // People declined the form or let it expire; another attempt must not ask
+                    // again.
                     Some(Became::Absent) if is_of_people(&failure) => {
                         return Err(Failure { effect: EffectState::NotCommitted, ..failure });
                     }
@@ -67,12 +68,12 @@ impl CallPipeline<'_> {
                         failure = absent(failure);
                         next = Next::Again;
                     }
-                    // It may still happen. Only what does no harm twice may be done again.
+                    // The earlier attempt may still commit, so only an idempotent call is retried.
                     Some(Became::Possible(until)) => {
                         failure = possible(failure, &until);
                         next = if kind == RetryKind::Idempotent { Next::Again } else { Next::Stop };
                     }
-                    // Nobody can say, which leaves the same.
+                    // Without a status, only an idempotent call is retried.
                     None if kind == RetryKind::Idempotent => next = Next::Again,
                     None => next = Next::Stop,
                 }
@@ -85,7 +86,7 @@ impl CallPipeline<'_> {
                 return Err(failure);
             }
             let pause = retry::pause(policy, made + 1, &failure, self.jitter());
-            // A backend may wish for any time; the call has only its own.
+            // A backend may ask for any delay; the call keeps its own deadline.
             if Instant::now().checked_add(pause).is_none_or(|again| again >= until) {
                 return Err(failure);
             }
@@ -97,21 +98,21 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Waits before another attempt, unless the call is called off meanwhile.
+    /// Backoff before the next attempt, unless the call is cancelled meanwhile.
     async fn rest(
         &mut self,
         pause: Duration,
         manner: &CallOptions<'_>,
         failure: &Failure,
     ) -> Result<(), Failure> {
-        // Whoever looks sees the attempts so far.
+        // Shows the attempts so far in the ledger.
         let _ = self.journal.show(&self.runtime.options).await;
         let rested = self.in_sight(manner, tokio::time::sleep(pause)).await;
         rested.ok_or_else(|| Failure::new(called_off("between two attempts"), failure.effect))
     }
 
-    /// Asks the backend what became of a call, through the contract's status operation. None where
-    /// there is no such operation, or where it does not say.
+    /// Queries the effect of a call through the contract's status operation. `None` where there is
+    /// no such operation or it gives no clear answer.
     pub(crate) async fn became(&mut self, understood: &BoundPlan) -> Option<Became> {
         let (id, key, runtime) = (self.journal.id().clone(), self.key(), self.runtime);
         let until = self.possible_until.clone();
@@ -122,7 +123,7 @@ impl CallPipeline<'_> {
         Some(became)
     }
 
-    /// Puts on record what the backend said, and by which call it was asked.
+    /// Records the status answer and the id of the call that queried it.
     fn told(&mut self, became: &Became, answer: &Envelope) {
         let effect = match became {
             Became::Committed(_) => EffectState::Committed,
@@ -141,8 +142,8 @@ impl CallPipeline<'_> {
         })));
     }
 
-    /// Something from 0 to 1, so that those who failed together do not come back together. It follows
-    /// from the id, which is as random, so that a call can be played again.
+    /// Jitter from 0 to 1, so that calls that failed together do not retry together. It is derived
+    /// from the random id, so that a call can be replayed.
     fn jitter(&self) -> f64 {
         let digest =
             Digest::of_parts(&[self.journal.id().as_str().as_bytes(), &self.attempt.to_be_bytes()]);
@@ -150,7 +151,7 @@ impl CallPipeline<'_> {
         f64::from(bits) / f64::from(u32::MAX)
     }
 
-    /// The key that the call is known by at the backend, the same in every attempt.
+    /// The idempotency key that the backend sees, the same in every attempt.
     pub(crate) fn key(&self) -> String {
         match &self.intent {
             Some(intent) => intent.key.clone(),
@@ -160,8 +161,8 @@ impl CallPipeline<'_> {
 }
 
 impl Runtime {
-    /// What the backend says became of a call that it knows by this key, and the answer that says so.
-    /// That it knows nothing of the call counts only where it was asked when the call was over for it.
+    /// Queries the effect of the call with this key, and returns it with the envelope of the query.
+    /// `Absent` counts only if the query began after the deadline of the submission.
     pub(crate) async fn became(
         &self,
         id: &InvocationId,
@@ -202,14 +203,14 @@ impl Runtime {
                 Some(until) if !until.is_past(&asked) => Became::Possible(until.clone()),
                 Some(_) | None => Became::Absent,
             },
-            // Both or neither is no answer.
+            // Both conditions, or neither, is no answer.
             (_, _) => return None,
         };
         Some((became, answer))
     }
 
-    /// The driver that made the last attempt, where it serves the status operation too: another one
-    /// may stand before another backend, which knows nothing of the call.
+    /// The driver of the last attempt, if it serves the status operation too: another driver may
+    /// use another backend, which does not know the call.
     async fn witness(&self, id: &InvocationId, plan: &Plan, status: &str) -> Option<DriverId> {
         let story = self.told(id, &plan.actor.tenant).await.ok();
         let attempt = story.and_then(|mut story| story.attempts.pop());
@@ -220,14 +221,14 @@ impl Runtime {
         serves.then_some(driver)
     }
 
-    /// A call of our own about another one. It waits for nobody.
+    /// Makes the status call; it does not wait for approval.
     fn ask_status(&self, question: Call) -> BoxFuture<'_, Envelope> {
         let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
         Box::pin(self.call(question, manner))
     }
 }
 
-/// What the call is, as far as doing it again is concerned.
+/// The retry kind of the call: read, idempotent write or other write.
 fn kind(cleared: &PermittedCall) -> RetryKind {
     let contract = &cleared.understood.entry.contract;
     let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode.as_deref());
@@ -239,7 +240,7 @@ fn kind(cleared: &PermittedCall) -> RetryKind {
     }
 }
 
-/// Whether an attempt failed because people did not fill in a form.
+/// Whether the attempt failed because people did not fill in a form.
 fn is_of_people(failure: &Failure) -> bool {
     matches!(
         failure.stop.code,
@@ -247,14 +248,14 @@ fn is_of_people(failure: &Failure) -> bool {
     )
 }
 
-/// Whether the contract lists the failure among its errors as one that passes by itself.
+/// Whether the contract declares the native error as retryable.
 fn is_declared(cleared: &PermittedCall, failure: &Failure) -> bool {
     let native = failure.stop.cause.get("native").and_then(Value::as_str);
     let errors = &cleared.understood.entry.contract.tool.extras.errors;
     errors.iter().any(|error| Some(error.code.as_str()) == native && error.retryable)
 }
 
-/// The failure of a call that is known not to have happened.
+/// The failure of a call that the backend reports as not committed.
 fn absent(failure: Failure) -> Failure {
     let stop = Stop::new(
         Code::DependencyUnavailable,
@@ -263,13 +264,13 @@ fn absent(failure: Failure) -> Failure {
     Failure { stop: stop.because(failure.stop.cause), effect: EffectState::NotCommitted, ..failure }
 }
 
-/// The failure of a call that may still happen.
+/// The failure of a call that may still commit until a time.
 fn possible(failure: Failure, until: &DualTime) -> Failure {
     let stop = still_possible(failure.stop, until);
     Failure { stop, effect: EffectState::Unknown, ..failure }
 }
 
-/// What is said of a call of which its backend knows nothing so far.
+/// Adds the deadline to the refusal of a call that its backend does not know yet.
 pub(crate) fn still_possible(mut stop: Stop, until: &DualTime) -> Stop {
     stop.message = format!(
         "{}; the backend knows nothing of it, and it may still take effect until {}",
@@ -283,8 +284,8 @@ pub(crate) fn still_possible(mut stop: Stop, until: &DualTime) -> Stop {
     stop.help("the same call, sent again after that, finds out what became of it")
 }
 
-/// The failure of an attempt after one of which nobody knows what became of it: what this one did not
-/// do, that one may have done.
+/// The failure of an attempt that follows one with an unknown effect: the effect of the call stays
+/// unknown, since the earlier attempt may have committed.
 fn after_a_lost_one(failure: Failure) -> Failure {
     if failure.effect.may_have_happened() {
         return failure;

@@ -1,5 +1,5 @@
-//! Another driver for a call that its own could not carry out: only where nothing was sent, or for a
-//! read, and only where the rules allow that one too.
+//! Fallback to another driver: only for reads and unsent writes, and only if policy allows the
+//! plan.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::quota;
 use crate::runtime::later;
 
 impl CallPipeline<'_> {
-    /// Carries a call out by one driver after the other. One deadline holds for all of them.
+    /// Runs the call by one driver after another, within one deadline for all of them.
     pub(super) async fn by_any_driver(
         &mut self,
         call: &Call,
@@ -51,7 +51,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The same call by a driver that was not tried yet. It is another plan, so it is judged.
+    /// Plans the call for a driver that was not tried yet. Policy evaluates it as a plan of its
+    /// own.
     async fn elsewhere(
         &mut self,
         call: &Call,
@@ -91,7 +92,7 @@ impl CallPipeline<'_> {
     }
 }
 
-/// Whether a failure is one of the driver and not of the call, and nothing was sent.
+/// Whether the failure is the driver's and not the call's, and nothing was sent.
 fn may_go_elsewhere(call: &Call, cleared: &PermittedCall, failure: &Failure) -> bool {
     let unsent = match cleared.understood.plan.effects.may_mutate() {
         true => failure.effect == EffectState::NotSubmitted,
@@ -101,7 +102,7 @@ fn may_go_elsewhere(call: &Call, cleared: &PermittedCall, failure: &Failure) -> 
         failure.stop.code,
         Code::DependencyUnavailable
             | Code::TimeoutBeforeSubmit
-            // Of a write this is never unsent.
+            // A write with this code is never unsent.
             | Code::TimeoutUnknownCommit
             | Code::RateLimited
             | Code::SetupRequired

@@ -1,7 +1,7 @@
-//! Forms that a backend wants filled in while a call runs, put to people like any other question.
+//! Elicitation: puts a backend's forms to people through the approval inbox while a call runs.
 //!
-//! The driver and its connection are held meanwhile, and the time of the call stands still. One form
-//! of a call is open at a time, until people answer, its own time is over, or nobody wants the call.
+//! The driver and its connection are held meanwhile, and the call's time stands still. One form of
+//! a call is open at a time, until it is answered, expires or is withdrawn.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,29 +24,30 @@ use crate::recorder::unrecorded;
 use crate::runtime::later;
 use crate::{Forms as Who, Patience, Reply};
 
-/// What a backend asked at once, as far as people answer it.
+/// One elicitation request of a backend, as far as people answer it.
 pub(super) struct Forms {
-    /// The forms that were not put to anybody yet.
+    /// Forms that are not open yet.
     pub(super) left: BTreeMap<String, Inquiry>,
-    /// What the caller says to the rest, where there is a rest.
+    /// The caller's answers to the other inquiries; `None` where there are none, or once they
+    /// arrived.
     pub(super) others: Option<oneshot::Receiver<Answers>>,
     pub(super) answers: BTreeMap<String, Value>,
     pub(super) reply: oneshot::Sender<Answers>,
     pub(super) aside: Aside,
 }
 
-/// Everything that people are asked on behalf of a backend.
+/// All elicitation requests of an attempt.
 #[derive(Default)]
 pub(super) struct OpenForms<'m> {
     waiting: VecDeque<Forms>,
     open: Option<OpenForm>,
-    /// Somebody at hand who is asked beside the inbox.
+    /// The prompt of an interactive approver, beside the inbox.
     prompting: Option<CatchPanic<BoxFuture<'m, Option<Reply>>>>,
-    /// Why a form was not filled in, for the failure that follows.
+    /// Why a form was not filled in; the failure that follows reports it.
     unanswered: Option<Stop>,
 }
 
-/// A form that waits for people.
+/// The form that is open in the inbox.
 struct OpenForm {
     name: String,
     question: Question,
@@ -57,12 +58,12 @@ impl OpenForms<'_> {
         self.waiting.push_back(forms);
     }
 
-    /// Whether people are asked, or will be.
+    /// Whether a form is open or waiting.
     pub(super) fn waits(&self) -> bool {
         self.open.is_some() || !self.waiting.is_empty()
     }
 
-    /// What somebody at hand says; never where nobody is asked.
+    /// The reply of the interactive prompt; pends forever where there is no prompt.
     pub(super) async fn prompted(&mut self) -> Option<Reply> {
         let Some(prompting) = &mut self.prompting else { return std::future::pending().await };
         let reply = prompting.await.unwrap_or_default();
@@ -72,8 +73,8 @@ impl OpenForms<'_> {
 }
 
 impl CallPipeline<'_> {
-    /// Whether people fill in forms in the middle of this call. It is a person's ability that we really
-    /// have: the inbox may be used, an answer would count, and somebody lives on who holds the driver.
+    /// Whether people fill in forms during this call: the inbox may be used, an answer would count,
+    /// and the process that holds the driver lives on.
     pub(super) fn people_fill_in(&self, running: &Running<'_>) -> bool {
         let manner = running.manner;
         let caller = running.caller.as_ref().map(|caller| caller.abilities());
@@ -92,7 +93,7 @@ impl CallPipeline<'_> {
             && !self.world.rulebook.governance.signing_required
     }
 
-    /// Puts the next form to people, if none is open; whatever is answered by then goes back.
+    /// Opens the next form if none is open, and answers a request whose forms are complete.
     pub(super) async fn ask_people(&mut self, running: &mut Running<'_>) {
         while running.asked.open.is_none() {
             let Some(forms) = running.asked.waiting.front_mut() else { return };
@@ -138,7 +139,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Puts a form on record as a question, and lets time stand still.
+    /// Records a form as a question and pauses the call's time.
     async fn open(
         &mut self,
         running: &mut Running<'_>,
@@ -147,7 +148,7 @@ impl CallPipeline<'_> {
     ) -> Result<(), Stop> {
         let understood = &running.cleared.understood;
         let contract = &understood.entry.contract;
-        // Whoever would have to say whether the call may run says what the backend is told.
+        // The form needs the same approvers as the call itself.
         let judged = self.judged(&self.world.clone(), understood, &[]).await?;
         let (id, now) = (self.next_question(), self.journal.now());
         let plan = &understood.plan;
@@ -181,13 +182,13 @@ impl CallPipeline<'_> {
         };
         self.keep(&plan.input);
         if running.effect == EffectState::Submitted {
-            // The backend waits as long as people do, and may act after that.
+            // The backend waits as long as the form is open, and may commit after that.
             self.extend_submission(self.runtime.options.form);
         }
         self.journal.note(Event::InputRequested(Box::new(question.clone())));
         self.journal.claim(&self.runtime.options);
         if let Err(stop) = self.journal.save().await {
-            // Nobody can answer what is not on record.
+            // A form that is not on record cannot be answered.
             let (question, state) = (question.id, QuestionState::Withdrawn);
             let reason = "it could not be put on record".to_owned();
             self.journal.note(Event::InputEnded(InputEnded { question, state, reason }));
@@ -198,7 +199,8 @@ impl CallPipeline<'_> {
         Ok(())
     }
 
-    /// Tells whoever can be told that a form is open.
+    /// Announces an open form to the prompt or the `tell` callback, and releases a caller that does
+    /// not wait.
     fn announce(&mut self, running: &mut Running<'_>) {
         let Some(OpenForm { question, .. }) = &running.asked.open else { return };
         let manner = running.manner;
@@ -214,7 +216,7 @@ impl CallPipeline<'_> {
         let words = self.waits_for(&question.summary, &question.id, "answer");
         let mut envelope = self.waiting(Some(question.id.clone()), words, Status::NeedsInput);
         envelope.effect_state = running.effect;
-        // Equal calls find it on record from here on, and need not wait with it.
+        // Equal calls find the question in the ledger from here on, and need not await this flight.
         if let Some(carrying) = self.carrying.take() {
             carrying.answered(&envelope);
         }
@@ -225,7 +227,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// What somebody at hand said. A reply that does not count ends nothing.
+    /// Submits the reply of the prompt. An invalid reply leaves the form open.
     pub(super) async fn replied(&mut self, running: &mut Running<'_>, reply: Option<Reply>) {
         let open = running.asked.open.as_ref().map(|open| open.question.id.clone());
         if let (Some(id), Some(reply)) = (open, reply) {
@@ -234,10 +236,10 @@ impl CallPipeline<'_> {
         self.look_at_forms(running).await;
     }
 
-    /// Looks whether the open form was answered, or its time is over.
+    /// Polls the open form: closes it if it is answered or expired, and opens the next.
     pub(super) async fn look_at_forms(&mut self, running: &mut Running<'_>) {
         if let Some(OpenForm { question, .. }) = &running.asked.open {
-            // What cannot be read now can be read later.
+            // A failed read is retried at the next poll.
             let Ok(record) = self.record_of(&question.id).await else { return };
             let question = question.clone();
             if let Some(ended) = self.came_of(running, &question, &record).await {
@@ -249,7 +251,7 @@ impl CallPipeline<'_> {
         self.ask_people(running).await;
     }
 
-    /// What came of a form; nothing while it is open.
+    /// Outcome of a form; `None` while it is open.
     async fn came_of(
         &mut self,
         running: &mut Running<'_>,
@@ -261,7 +263,7 @@ impl CallPipeline<'_> {
             return None;
         }
         let rulebook = self.runtime.world().rulebook.clone();
-        // Those who agree have to have filled in the same.
+        // The approvals have to carry the same content.
         let last = record.answers.iter().rev().find(|answer| answer.approves);
         let content = last.and_then(|answer| answer.content.clone());
         let mut bound = question.bound.clone();
@@ -309,7 +311,7 @@ impl CallPipeline<'_> {
         serde_json::from_slice(&bytes).map_err(|_| gone())
     }
 
-    /// Nobody wants an answer any more: the backend is told so, and the form is closed.
+    /// Withdraws all forms and answers the backend with `cancel`.
     pub(super) fn withdraw_forms(&mut self, running: &mut Running<'_>, why: &str) {
         if running.asked.open.is_some() {
             let stop = Stop::new(Code::CanceledCaller, why);
@@ -338,13 +340,13 @@ impl CallPipeline<'_> {
     }
 }
 
-/// How a form ended.
+/// Outcome of a form.
 struct FormOutcome {
     state: QuestionState,
-    /// What the backend is told.
+    /// The elicitation result that the backend receives.
     answer: Value,
     reason: String,
-    /// Why it was not filled in.
+    /// Why it was not filled in; `None` for an accepted form.
     stop: Option<Stop>,
 }
 
@@ -356,7 +358,7 @@ impl FormOutcome {
 }
 
 impl Running<'_> {
-    /// A failure after a form was not filled in says so first, and what the backend made of it.
+    /// Puts the reason of an unanswered form before the backend's own failure.
     pub(super) fn why_unanswered(&mut self, failure: Failure) -> Failure {
         let called_off = failure.stop.code == Code::CanceledCaller;
         let Some(why) = self.asked.unanswered.take().filter(|_| !called_off) else {

@@ -1,4 +1,4 @@
-//! How far a call is: told to whoever called, and put on record.
+//! Progress reporting: sends redacted progress to the caller and records it.
 
 use haft_model::{AbortReason, CancelFact, CancelNote, Content, Event, Progress, Reported, Status};
 
@@ -16,7 +16,7 @@ impl CallPipeline<'_> {
         let reported = self.report(running, "running", progress, cancel);
         running.tell(&reported);
         self.journal.note(Event::Progressed(Box::new(reported)));
-        // Progress that nobody can be told of is not worth failing a call for.
+        // A failed append of progress does not fail the call.
         let _ = self.journal.show(&self.runtime.options).await;
     }
 
@@ -26,7 +26,7 @@ impl CallPipeline<'_> {
         let progress = Progress { message, ..Progress::default() };
         let reported = self.report(running, "partial_result", progress, None);
         running.tell(&reported);
-        // While people are asked nothing else is said of where the call stands.
+        // While a form is open the status stays `NeedsInput`, so partial results count as progress.
         self.journal.note(match self.journal.may_note(Status::PartialResult) {
             true => Event::PartialResult(Box::new(reported)),
             false => Event::Progressed(Box::new(reported)),
@@ -34,7 +34,8 @@ impl CallPipeline<'_> {
         let _ = self.journal.show(&self.runtime.options).await;
     }
 
-    /// The rest takes long, says the driver: whoever can come back for the answer is let go.
+    /// The driver reports that the rest takes long: a caller that can poll for the result is
+    /// released.
     pub(super) async fn backgrounded(&mut self, running: &mut Running<'_>) {
         let reported = self.report(running, "backgrounded", Progress::default(), None);
         self.journal.note(Event::Progressed(Box::new(reported)));

@@ -17,49 +17,51 @@ use crate::runtime::called_off;
 use crate::wait::QUIET;
 use crate::{CallOptions, Reply, SharedTimer};
 
-/// One attempt under way.
+/// State of one running attempt.
 pub(super) struct Running<'m> {
     pub(super) cleared: &'m PermittedCall,
     pub(super) manner: &'m CallOptions<'m>,
     pub(super) driver: DriverId,
     pub(super) began: Instant,
     pub(super) deadline: Instant,
-    /// Until the deadline, and longer where people are asked meanwhile.
+    /// Time until the deadline; it is paused while a form is open.
     pub(super) time: Allowance,
-    /// When a driver that was told to stop is stopped.
+    /// When the grace period of a cancelled driver ends.
     give_up: Instant,
-    /// Fires when the driver is to stop.
+    /// Tells the driver to stop.
     pub(super) cancel: Cancel,
-    /// Fires when somebody wishes it.
+    /// Cancellation by anything but the caller: a recorded request, a sibling's failure, a discard
+    /// or shutdown.
     wish: Cancel,
-    /// The caller's own wish.
+    /// Cancellation by the caller.
     caller_wish: Cancel,
-    /// Fires when Haft is about to stop.
+    /// Graceful shutdown of the runtime.
     pub(super) closing: &'m Cancel,
-    /// Whoever called, where they can be turned to.
+    /// The caller's channel for elicitation and progress, if it has one.
     pub(super) caller: Option<Arc<dyn Caller>>,
-    /// Whether people fill in forms in the caller's place.
+    /// Whether people fill in forms through the inbox.
     pub(super) people: bool,
-    /// What people are asked on behalf of the backend.
+    /// Elicitation forms of the backend.
     pub(super) asked: OpenForms<'m>,
     pub(super) wished: bool,
     pub(super) cancelable: bool,
     pub(super) mutates: bool,
     pub(super) stopping: Option<AbortReason>,
     pub(super) effect: EffectState,
-    /// Leave to send what is on record as submitted.
+    /// Clearance to send what is recorded as submitted; it expires shortly before the lease, or
+    /// `final_after` past the submission if that is earlier.
     pub(super) clearance: Option<Clearance>,
     look_at: Instant,
     pulse: SharedTimer,
 }
 
-/// What a running attempt brings next.
+/// Next event of a running attempt.
 pub(super) enum AttemptEvent {
     Done(Result<Result<Output, Failure>, String>),
     Said(DriverMessage),
     Prompted(Option<Reply>),
     Wished,
-    /// Haft is about to stop, and a person is asked who cannot be waited for.
+    /// Shutdown while a form is open, which cannot be awaited any more.
     Closing,
     Quiet,
     OutOfTime,
@@ -114,7 +116,7 @@ impl<'m> Running<'m> {
         tokio::select! {
             biased;
             outcome = work => AttemptEvent::Done(outcome),
-            // Behind the work, so that what it says is heard in the same breath.
+            // Polled after the work, so that its messages are handled in the same poll.
             said = said.next() => AttemptEvent::Said(said),
             () = self.caller_wish.cancelled(), if !self.wished => AttemptEvent::Wished,
             () = self.wish.cancelled(), if !self.wished => AttemptEvent::Wished,
@@ -131,14 +133,14 @@ impl<'m> Running<'m> {
         }
     }
 
-    /// Tells the driver to stop, and gives it a while.
+    /// Cancels the driver, with a grace period.
     pub(super) fn stop(&mut self, reason: AbortReason, grace: Duration) {
         self.stopping = Some(reason);
         self.give_up = Instant::now() + grace;
         self.cancel.cancel();
     }
 
-    /// The failure of a driver that did not stop when it had to.
+    /// The failure of a driver that outlived its grace period.
     pub(super) fn given_up(&self) -> Failure {
         let effect = self.last_known();
         let stop = match self.stopping {
@@ -155,7 +157,7 @@ impl<'m> Running<'m> {
         Failure::new(stop, self.last_known())
     }
 
-    /// What is known of the effect of a driver that says nothing more.
+    /// The effect state of a driver that no longer reports: submitted becomes unknown.
     fn last_known(&self) -> EffectState {
         match self.effect {
             EffectState::Submitted => EffectState::Unknown,
@@ -163,7 +165,8 @@ impl<'m> Running<'m> {
         }
     }
 
-    /// What came of the attempt: never less of an effect than is on record, nor than the driver says.
+    /// The outcome of the attempt; its effect is never less than what is recorded or what the
+    /// driver reports.
     pub(super) fn settled(&self, outcome: Result<Output, Failure>) -> Result<Output, Failure> {
         match outcome {
             Ok(output) => Ok(Output { effect: self.effect_of(output.effect), ..output }),
@@ -171,7 +174,7 @@ impl<'m> Running<'m> {
                 let effect = self.effect_after(failure.effect);
                 let timed_out = self.stopping == Some(AbortReason::Timeout);
                 let stop = match failure.stop.code {
-                    // It stopped because it was told to, and it was told to because time ran out.
+                    // The driver stopped on cancellation, which was caused by the timeout.
                     Code::CanceledCaller if timed_out => late(effect, failure.effect),
                     _ => failure.stop,
                 };
@@ -204,7 +207,7 @@ impl<'m> Running<'m> {
         }
     }
 
-    /// What became of a wish to stop.
+    /// Outcome of a cancellation; `None` where a timeout caused it.
     pub(super) fn cancel_outcome(&self, outcome: &Result<Output, Failure>) -> Option<CancelFact> {
         if self.stopping == Some(AbortReason::Timeout) {
             return None;
@@ -217,8 +220,8 @@ impl<'m> Running<'m> {
     }
 }
 
-/// The failure of an attempt whose time ran out. A read has no effect to know of, so that only its driver
-/// can say that nothing was sent.
+/// The timeout of an attempt. A read has no effect state, so only its driver can report that
+/// nothing was sent.
 fn late(effect: EffectState, said: EffectState) -> Stop {
     match effect {
         EffectState::None if said != EffectState::NotSubmitted => Stop::new(
@@ -228,7 +231,7 @@ fn late(effect: EffectState, said: EffectState) -> Stop {
         EffectState::None | EffectState::NotSubmitted => {
             Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything was sent")
         }
-        // On record as submitted; only its driver can say that nothing was sent.
+        // Recorded as submitted; only the driver can report that nothing was sent.
         EffectState::NotCommitted if said == EffectState::NotSubmitted => {
             Stop::new(Code::TimeoutBeforeSubmit, "time ran out before anything was sent")
         }

@@ -1,8 +1,8 @@
-//! Submission records of an attempt: written before each request that may act, with the time until which
-//! the backend may still carry it out.
+//! Submission records of an attempt: written before each request that may act, with the deadline
+//! until which the backend may still execute it.
 //!
-//! INVARIANT: the deadline on record is never earlier than the moment at which the last request of the
-//! attempt can take effect. `absent` counts from there on.
+//! INVARIANT: the deadline on record is never earlier than the moment at which the last request of
+//! the attempt can take effect. `absent` counts from there on.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::pipeline::CallPipeline;
 use crate::plan::BoundPlan;
 
 impl CallPipeline<'_> {
-    /// Records that the effect begins now, and clears the driver to send for a while.
+    /// Records the submission, and gives the driver a clearance to send.
     pub(super) async fn submit(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
         let at = self.submitted(running.cleared);
         #[cfg(feature = "sabotage")]
@@ -33,8 +33,8 @@ impl CallPipeline<'_> {
         Ok(())
     }
 
-    /// Records another request of an attempt that was submitted before. The lease is renewed first: a
-    /// process that lost the call records nothing, and its driver sends nothing more.
+    /// Records another request of a submitted attempt. It renews the lease first: a process that
+    /// lost its lease records nothing, and its driver sends nothing more.
     pub(super) async fn submit_again(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
         self.journal.prolong(&self.runtime.options).await?;
         self.submit(running).await
@@ -48,7 +48,7 @@ impl CallPipeline<'_> {
         now
     }
 
-    /// Moves the deadline of a submitted attempt by the time for which its own time stands still.
+    /// Moves the deadline of a submitted attempt by the time for which a form pauses the call.
     pub(super) fn extend_submission(&mut self, by: Duration) {
         if let Some(until) = &self.possible_until {
             self.note_submission(until.later(by));
@@ -67,8 +67,8 @@ impl CallPipeline<'_> {
 }
 
 impl Runtime {
-    /// How long after its submission a call may take effect: the timeout of an attempt, and the margin
-    /// that the contract's `final_after` raises.
+    /// How long after its submission a call may take effect: the timeout of an attempt, and a
+    /// margin that is the larger of `options.final_after` and the contract's `final_after`.
     pub(crate) fn possible_for(&self, understood: &BoundPlan) -> Duration {
         let now = self.clock.now();
         let stated = understood.status.as_ref().and_then(|status| status.final_after);

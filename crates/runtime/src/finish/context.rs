@@ -1,4 +1,4 @@
-//! Phase 13: what a driver wants changed in its caller's context, and whether that counts.
+//! Context modifiers (phase 13): applies, defers or rejects what a driver changes for its caller.
 
 use haft_model::{ContextGiven, ContextModified, ContextOutcome, ContextPolicy, Envelope, Event};
 use serde_json::Value;
@@ -9,8 +9,8 @@ use crate::pipeline::CallPipeline;
 use crate::plan::facts;
 
 impl CallPipeline<'_> {
-    /// Says on record and to the caller what becomes of the modifiers that came with an output. The
-    /// effect stands whatever becomes of them.
+    /// Records what becomes of an output's modifiers and reports it to the caller. The effect
+    /// stands in any case.
     pub(super) fn context_modifiers(&mut self, came: &Came, envelope: &mut Envelope) {
         let given = came.output.as_ref().map(|output| output.context_modifiers.clone());
         let Some(mut modifiers) = given.filter(|given| !given.is_empty()) else { return };
@@ -67,7 +67,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Whether the call may run beside others.
+    /// Whether the call is concurrency-safe.
     fn is_safe(&self) -> bool {
         let known = self.entry.as_ref().zip(self.plan.as_ref());
         known.is_some_and(|(entry, plan)| facts(entry, &plan.input).is_concurrency_safe)

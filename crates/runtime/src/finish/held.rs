@@ -1,4 +1,4 @@
-//! Phase 12: what is taken out of a result, what is shown of it, and what is kept.
+//! Result persistence (phase 12): redacts a result, inlines it or stores it with a preview.
 
 use haft_driver::{ExactNumber, Output};
 use haft_model::{Content, Link, Persisted, Redacted, cleaned_value};
@@ -8,10 +8,10 @@ use crate::pipeline::CallPipeline;
 use crate::redact::WITHHELD;
 use crate::render;
 
-/// How much of a result a model is shown where its contract does not say.
+/// Most characters of a result that a model sees inline, where the contract does not say.
 const MAX_INLINE_CHARS: usize = 20_000;
 
-/// What a result holds and how it is kept.
+/// A redacted result, in the forms that the envelope needs.
 pub(super) struct HeldResult {
     pub(super) content: Vec<Content>,
     pub(super) structured: Option<Value>,
@@ -22,12 +22,12 @@ pub(super) struct HeldResult {
     pub(super) resources: Vec<Link>,
     pub(super) artifacts: Vec<Link>,
     pub(super) empty: bool,
-    /// How many numbers have more digits than the value keeps.
+    /// Number of values with more digits than the structured content keeps.
     pub(super) exact: usize,
 }
 
 impl CallPipeline<'_> {
-    /// Phase 12: what is taken out, what is shown, what is kept.
+    /// Phase 12: redacts the output and persists it as the contract says.
     pub(super) fn hold(&mut self, output: Option<&Output>) -> HeldResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
@@ -43,7 +43,7 @@ impl CallPipeline<'_> {
         held
     }
 
-    /// The same for a look that leaves nothing behind: what there is, whole.
+    /// Redacts the output and keeps it whole, without persisting it.
     pub(super) fn looked_at(&self, output: Option<&Output>) -> HeldResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
@@ -65,7 +65,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The numbers with more digits than the value keeps, without those that hold a secret.
+    /// Numbers with more digits than the structured content keeps, without those that hold a
+    /// secret.
     fn exact_of(&self, output: Option<&Output>) -> Vec<ExactNumber> {
         let mut exact = output.map(|output| output.exact.clone()).unwrap_or_default();
         exact.retain(|number| self.redactor.text(&number.digits).1 == 0);
@@ -99,7 +100,8 @@ impl CallPipeline<'_> {
         })
     }
 
-    /// Inline, or a preview and a reference, as the contract wishes.
+    /// Applies the contract's persistence strategy: inline, preview and reference, reference only,
+    /// or dropped.
     fn kept(
         &mut self,
         structured: Option<Value>,
@@ -141,7 +143,7 @@ impl CallPipeline<'_> {
                 if empty {
                     held.model = vec![Content::Text { text: render::NOTHING.to_owned() }];
                 }
-                // A model that can look at pictures is shown them; a text about them is for the others.
+                // Images go to the model as they are; the text rendering is for other readers.
                 if content.iter().any(render::is_more_than_words) {
                     held.model.clone_from(&content);
                 }
@@ -182,7 +184,8 @@ impl CallPipeline<'_> {
     }
 }
 
-/// What models and people read of a result. Its value keeps every letter, since programs read it.
+/// Text of a result for models and people, cleaned; the structured value keeps every character,
+/// since programs read it.
 fn text_of(structured: Option<&Value>, content: &[Content], exact: &[ExactNumber]) -> String {
     match (structured, content.is_empty()) {
         (Some(value), true) => render::json(&cleaned_value(value), exact),
@@ -190,7 +193,7 @@ fn text_of(structured: Option<&Value>, content: &[Content], exact: &[ExactNumber
     }
 }
 
-/// Whether nothing of a value is left.
+/// Whether redaction left nothing of a value.
 fn is_withheld(value: &Value) -> bool {
     match value {
         Value::String(text) => text == WITHHELD,

@@ -1,5 +1,5 @@
-//! The end of a call that this process cannot write, or no longer may: what it knows is told all the
-//! same, and no more than that.
+//! Ends of calls that this process cannot record under its lease: records an observed effect, or
+//! leaves the call to recovery.
 
 use haft_ledger::{Draft, Wait};
 use haft_model::{Actor, Code, EffectObserved, EffectState, Envelope, Event, Fact, Stop};
@@ -11,8 +11,8 @@ use crate::pipeline::CallPipeline;
 use crate::recorder::unrecorded;
 
 impl CallPipeline<'_> {
-    /// Puts on record that the effect took place, with the answer. It needs no right to write about the
-    /// call: whatever the process says that has it, this is what happened.
+    /// Records an observed effect with its result. The append needs no lease: it is a fact,
+    /// whatever the lease holder records.
     pub(super) async fn observed(&self, envelope: &Envelope) -> Result<(), Stop> {
         let bytes = serde_json::to_vec(envelope).unwrap_or_default();
         let (result, blob) = self.discretion.keep(&Value::Null, bytes);
@@ -33,8 +33,7 @@ impl CallPipeline<'_> {
         self.runtime.store.append(draft, Wait::Disk).await.map(|_| ()).map_err(unrecorded)
     }
 
-    /// Whether a process that finds the call open carries it out: its end is not on record, and nothing
-    /// was sent.
+    /// Whether recovery will run the call: its end is not on record, and nothing was sent.
     pub(super) fn may_run_later(&self, envelope: &Envelope) -> bool {
         let writes = self.entry.as_ref().is_some_and(|entry| entry.contract.effects.may_mutate());
         let unsent = !envelope.effect_state.may_have_happened();
@@ -42,7 +41,7 @@ impl CallPipeline<'_> {
         writes && unsent && runs && self.journal.may_be_on_record()
     }
 
-    /// The answer of a call that came to nothing here, and which the next process may carry out.
+    /// The result of a call that sent nothing here, and that recovery may run.
     pub(super) fn left_open(&self) -> Envelope {
         let id = self.journal.id();
         let words = format!("nothing was sent for `{id}`, and that cannot be put on record");

@@ -1,4 +1,4 @@
-//! Phase 11: hooks after the call. They change what is shown, never what happened.
+//! Post-hooks (phase 11): run after the driver and may change what is shown, never the effect.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::pre_hooks::ask;
 use crate::validate::Workload;
 
 impl CallPipeline<'_> {
-    /// Phase 11: hooks are heard about the outcome of a driver that was reached, and about an output
-    /// before it is stored.
+    /// Runs the hooks for the outcome of a driver that was reached, and for an output before it is
+    /// persisted.
     pub(super) async fn post_hooks(&mut self, mut came: Came) -> Came {
         let world = self.world.clone();
         let outcome = match came.error {
@@ -61,12 +61,12 @@ impl CallPipeline<'_> {
         came
     }
 
-    /// What a hook after the call changes: what is shown, never what happened.
+    /// Applies a hook's answer: a changed output or an error; the effect state is unchanged.
     fn after_hook(&self, came: Came, hook: &dyn Hook, answer: Result<HookAnswer, String>) -> Came {
         let name = hook.name();
         let fail = |came: Came, code: Code, message: String| {
             let error = self.error(Stop::new(code, message), came.effect);
-            // What a hook is to look at before it is stored is not stored unseen.
+            // An output that a persistence hook rejects or fails to check is not persisted.
             let keeps = hook.point() != HookPoint::ResultPersistence;
             Came { error: Some(error), output: came.output.filter(|_| keeps), ..came }
         };

@@ -1,24 +1,25 @@
-//! Deduplication table: decides whether a call is new, a repeat, unknown or in conflict with its key.
+//! Deduplication table: tells whether a call is new, a repeat, unknown or in conflict with its key.
 
 use haft_ledger::IntentRecord;
 use haft_model::{Code, EffectState, Intent, InvocationId, KeySource, Stop, Timestamp};
 use serde_json::json;
 
-/// What a call is, given what is on record of its intent.
+/// Verdict about a call, given the recorded intent.
 #[derive(Debug, PartialEq)]
 pub(super) enum DedupVerdict {
-    /// It carries the intent out itself, after this call that does not count any more.
+    /// The call executes the intent itself; the id is that of an earlier holder that no longer
+    /// counts.
     New(Option<InvocationId>),
-    /// It is the same intent, and has the answer of the call on record.
+    /// A repeat: it gets the result of the call on record.
     Same,
-    /// Nobody knows what became of the call on record, and it can be found out.
+    /// The effect of the call on record is unknown, and the backend can be asked.
     Unknown,
-    /// The key means something else.
+    /// The key is bound to another tool, resource or input.
     Conflict,
 }
 
-/// Judges a call by the record of its intent. `heard` tells whether the answer of the call on record
-/// was handed over, and `askable` whether the backend can be asked what became of it.
+/// Decides about a call by the record of its intent. `heard` says whether the recorded result was
+/// delivered, `askable` whether the contract has a status operation.
 pub(super) fn standing(
     meant: &Intent,
     record: Option<&IntentRecord>,
@@ -32,9 +33,9 @@ pub(super) fn standing(
     let unknown = matches!(record.run.effect_state, EffectState::Unknown | EffectState::Submitted);
     let by_key = meant.source != KeySource::Intent;
     let holds = match (open, record.run.effect_state.may_have_happened()) {
-        // Never while it is open, nor for as long as a key's outcome is unknown.
+        // An open call holds its intent without a limit, and so does a key with an unknown effect.
         (true, _) => true,
-        // Nothing happened, so there is nothing to keep from happening twice.
+        // No effect happened, so there is nothing to deduplicate.
         (false, false) => false,
         (false, true) if by_key => remembered || unknown,
         (false, true) => remembered && (unknown || !heard),
@@ -49,15 +50,15 @@ pub(super) fn standing(
     }
 }
 
-/// Until when a call is remembered: for as long as its contract says, from its end on. One that waited
-/// for people, or ran for hours, has an answer that nobody could have had before.
+/// End of the retention: the contract's time, counted from the end of the call, since a call that
+/// waited for approval or ran for hours had no result before.
 fn remembered_until(record: &IntentRecord) -> Timestamp {
     let run = &record.run;
     let open = run.ended_at.unwrap_or(run.created_at).duration_since(run.created_at);
     record.intent.until.checked_add(open).unwrap_or(Timestamp::MAX)
 }
 
-/// The refusal of a call whose key is bound to something else.
+/// The refusal of a call whose idempotency key is bound to something else.
 pub(super) fn key_reused(holder: &InvocationId) -> Stop {
     let words = format!(
         "the idempotency key belongs to `{holder}`, which means something else: \
@@ -105,8 +106,8 @@ mod tests {
         IntentRecord { intent: intent(source, "sha256:b"), run, lease: None }
     }
 
-    /// Every combination, as one line each: source, open or ended, effect, heard, before or after the
-    /// time that it is remembered, and what follows for an equal and for another binding.
+    /// Every combination, one per line: source, open or ended, effect and delivery; then the
+    /// verdicts for an equal binding within and after the retention, and for another binding.
     fn table() -> String {
         let mut lines = String::new();
         for source in [KeySource::Caller, KeySource::Intent] {
@@ -172,7 +173,7 @@ mod tests {
             assert_eq!(cells("caller", "unknown", heard), r#"["ask", "ask", "conflict"]"#);
             assert_eq!(cells("intent", "unknown", heard), r#"["ask", "new", "conflict"]"#);
         }
-        // Two equal calls that were each answered are two intents.
+        // Two equal calls whose results were both delivered are two intents.
         assert_eq!(cells("intent", "committed", "heard"), r#"["new", "new", "new"]"#);
         assert_eq!(cells("intent", "committed", "unheard"), r#"["same", "new", "conflict"]"#);
     }

@@ -8,12 +8,12 @@ use haft_model::{
 use haft_notation::fill;
 use serde_json::{Value, json};
 
-/// How long a key is remembered where the contract does not say.
+/// Default retention of a key, in hours and minutes.
 const TTL: (i64, i64) = (24, 0);
-/// How long an equal call without a key is the same intent where the contract does not say.
+/// Default window in which equal calls without a key are one intent, in hours and minutes.
 const WINDOW: (i64, i64) = (0, 10);
 
-/// What a call means; none where equal calls may be carried out as often as they are sent.
+/// Idempotency identity of a call; `None` for reads, compensations and tools that opt out.
 pub(super) fn meant(
     call: &Call,
     entry: &CatalogEntry,
@@ -21,7 +21,7 @@ pub(super) fn meant(
     id: &InvocationId,
     now: Timestamp,
 ) -> Result<Option<Intent>, Stop> {
-    // Undoing has its own rule: one at a time, and never what was undone.
+    // Compensation has a rule of its own: one at a time, and never twice.
     if !entry.contract.effects.may_mutate() || call.compensates.is_some() {
         return Ok(None);
     }
@@ -65,7 +65,7 @@ pub(super) fn meant(
         KeySource::Intent => own(["intent", binding.as_str(), &twin]),
     };
     let known_by = match source {
-        // Two equal calls that were each answered are two intents, at the backend too.
+        // Two equal calls whose results were both delivered are two intents at the backend too.
         KeySource::Intent => backend_key(&[binding.as_str(), id.as_str()]),
         KeySource::Caller | KeySource::Contract => backend_key(&[binding.as_str(), &key]),
     };
@@ -78,8 +78,8 @@ pub(super) fn meant(
     Ok(Some(Intent { intent, binding, key: known_by, source, until }))
 }
 
-/// The key that a backend is given: derived, so that two actors' keys never meet there, and in the
-/// form of a UUID, which every backend takes.
+/// The idempotency key for the backend: derived, so that keys of two actors never collide, and
+/// formatted as a UUID, which every backend accepts.
 pub(crate) fn backend_key(parts: &[&str]) -> String {
     let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
     let bytes = Digest::of_parts(&parts).half().unwrap_or_default().to_be_bytes();

@@ -1,4 +1,4 @@
-//! The answer of the call that carries an intent out, for one that was sent again.
+//! Replay: returns the recorded result of the first call to a repeat.
 
 use haft_ledger::{Draft, IntentRecord, QuestionFilter, RunFilter, Wait};
 use haft_model::{
@@ -13,7 +13,7 @@ use crate::recovery::Attendance;
 use crate::{CallOptions, Patience, RecoveryOutcome};
 
 impl CallPipeline<'_> {
-    /// The end of a call that was sent again: the answer of the one on record.
+    /// Ends a repeat with the result of the call on record.
     pub(super) async fn first_answer(
         &mut self,
         call: &Call,
@@ -27,8 +27,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Waits until the call on record is over, and takes its answer. A call whose process is gone is
-    /// taken up first.
+    /// Waits for the end of the call on record and returns its result. Takes the call over first if
+    /// no process holds it.
     async fn answer_to(
         &mut self,
         mut record: IntentRecord,
@@ -58,8 +58,8 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// A call that somebody was waiting for when the next one with the same intent began: it is over,
-    /// and its answer is still the one to give.
+    /// Reads a call whose intent passed to a later call: it has ended, and its result is still the
+    /// answer.
     async fn without_its_intent(&self, record: IntentRecord) -> Result<IntentRecord, Halt> {
         let filter = RunFilter { id: Some(record.run.invocation_id), ..RunFilter::default() };
         let runs = self.runtime.store.runs(&filter).await.map_err(unrecorded)?;
@@ -67,13 +67,13 @@ impl CallPipeline<'_> {
         Ok(IntentRecord { run, lease: None, ..record })
     }
 
-    /// Takes up a call that nobody has, if it can go on.
+    /// Takes over a call without a live lease and resumes it; `None` where it cannot go on.
     async fn finished_now(
         &self,
         id: &InvocationId,
         record: &IntentRecord,
     ) -> Result<Option<Envelope>, Stop> {
-        // A question in the middle of an attempt is over with the process that asked it.
+        // A form that is open during an attempt ends with the process that asked it.
         let before = record.run.status != Status::NeedsInput;
         if let Some(question) = record.run.approval_id.as_ref().filter(|_| before) {
             let filter = QuestionFilter { id: Some(question.clone()), ..QuestionFilter::default() };
@@ -89,7 +89,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// The answer that a call was given, with what is known of its effect now.
+    /// The recorded envelope, with the effect state as known now.
     async fn answer_on_record(
         &self,
         id: &InvocationId,
@@ -118,7 +118,7 @@ impl CallPipeline<'_> {
         Ok(envelope)
     }
 
-    /// The answer while a person has to answer first.
+    /// The pending envelope of a call that waits for approval.
     fn still_waits(&self, record: &IntentRecord) -> Envelope {
         let id = &record.run.invocation_id;
         let question = record.run.approval_id.clone();
@@ -129,7 +129,7 @@ impl CallPipeline<'_> {
         self.answer_of(id, self.waiting(question, words, record.run.status))
     }
 
-    /// An envelope of this call, as that of another.
+    /// An envelope of this call, under the id of another.
     pub(super) fn answer_of(&self, id: &InvocationId, envelope: Envelope) -> Envelope {
         Envelope {
             invocation_id: id.clone(),
@@ -139,7 +139,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Puts on record that the same intent was sent once more, and gives it the answer.
+    /// Records the repeat with the first call, and ends it with that call's envelope.
     pub(super) async fn sent_again(&self, call: &Call, mut envelope: Envelope) -> Halt {
         envelope.replayed = envelope.status != ResultStatus::Pending;
         let again = SentAgain { channel: call.channel.to_owned(), native: call.native.clone() };
@@ -152,7 +152,7 @@ impl CallPipeline<'_> {
             facts: vec![fact],
             ..Draft::default()
         };
-        // The answer does not depend on it.
+        // The replay does not depend on this append.
         let _ = self.runtime.store.append(draft, Wait::Queue).await;
         Halt::Answered(Box::new(envelope))
     }

@@ -9,11 +9,11 @@ use tokio::sync::watch;
 
 type SharedEnvelope = Option<Arc<Envelope>>;
 
-/// Who carries out which intent here.
+/// Flights of this process, by intent.
 #[derive(Default)]
 pub(crate) struct SingleFlight(Mutex<HashMap<Digest, FlightFollower>>);
 
-/// A call of this process that carries an intent out.
+/// A flight as an equal call sees it.
 #[derive(Clone)]
 pub(crate) struct FlightFollower {
     pub(super) id: InvocationId,
@@ -21,10 +21,10 @@ pub(crate) struct FlightFollower {
     answer: watch::Receiver<SharedEnvelope>,
 }
 
-/// The right of one call to carry an intent out in this process; it ends when this is dropped.
+/// The right of one call to execute an intent in this process; dropping it ends the flight.
 pub(crate) struct FlightOwner {
     under_way: Arc<SingleFlight>,
-    /// Which; none once it was answered.
+    /// The intent; `None` once the flight has its envelope.
     intent: Option<Digest>,
     answer: watch::Sender<SharedEnvelope>,
 }
@@ -34,7 +34,7 @@ impl SingleFlight {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the right, or tells who has it.
+    /// Starts a flight, or returns the one under way.
     pub(crate) fn take(
         self: &Arc<SingleFlight>,
         meant: &Intent,
@@ -57,7 +57,7 @@ impl SingleFlight {
 }
 
 impl FlightFollower {
-    /// Waits for its answer; none where it went away without one.
+    /// Awaits the envelope of the flight; `None` where it ended without one.
     pub(super) async fn answer(mut self) -> SharedEnvelope {
         let answered = self.answer.wait_for(Option::is_some).await;
         answered.ok().and_then(|answer| answer.clone())
@@ -65,10 +65,11 @@ impl FlightFollower {
 }
 
 impl FlightOwner {
-    /// Gives its answer to all who wait for it. Whoever asks from here on finds it on record.
+    /// Sends the envelope to all followers and ends the flight. Later calls find the result in the
+    /// ledger.
     pub(crate) fn answered(mut self, envelope: &Envelope) {
         let listed = self.intent.take().and_then(|intent| self.under_way.all().remove(&intent));
-        // Out of the list, nobody begins to wait any more; one end is that of the list.
+        // The flight is out of the map, so no follower can join; one receiver is the map's own.
         if listed.is_some() && self.answer.receiver_count() > 1 {
             self.answer.send_replace(Some(Arc::new(envelope.clone())));
         }

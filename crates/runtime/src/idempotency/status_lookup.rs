@@ -1,4 +1,4 @@
-//! Finding out what became of a call of which nobody knew, before the same is sent once more.
+//! Status lookup: queries the backend about an unknown effect before its intent is executed again.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use crate::execute::Became;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::{CallOptions, Runtime};
 
-/// How often what was found out is written while others write about the same call.
+/// Most retries of the append after conflicts with concurrent writers.
 const TRIES: usize = 8;
 
-/// What a lookup came to.
+/// Outcome of a lookup.
 struct StatusLookup {
     became: Became,
-    /// How much time a call has.
+    /// Timeout of a call by its contract.
     time: Duration,
-    /// Whether what is certain now is on record.
+    /// Whether the append of the learned effect succeeded.
     recorded: Result<(), Stop>,
 }
 
 impl CallPipeline<'_> {
-    /// Asks the backend. Goes on only where the call before did not happen.
+    /// Queries the backend; returns `Ok` only where the call on record did not commit.
     pub(super) async fn find_out(
         &mut self,
         call: &Call,
@@ -44,7 +44,7 @@ impl CallPipeline<'_> {
                 return Err(self.first_answer(call, Some(record.clone()), manner).await);
             };
             let until = match asked.became {
-                // What is not on record as absent could be told from nothing that follows.
+                // An absence that is not recorded could not be told apart from a later effect.
                 Became::Absent => return Ok(asked.recorded?),
                 Became::Committed(output) => {
                     self.runtime.delivery.learn(record);
@@ -57,7 +57,7 @@ impl CallPipeline<'_> {
                     return Err(self.told_possible(call, record, &until, manner).await);
                 }
             };
-            // Nothing that would be done now could be told from what may still happen.
+            // A new attempt could not be told apart from the earlier one, which may still commit.
             let left = until.remaining(&self.runtime.clock.time());
             let wait = tokio::time::sleep(left.max(self.runtime.options.look));
             let id = &record.run.invocation_id;
@@ -65,12 +65,12 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// Whether something is over before the call's own time is.
+    /// Whether `until` passes before the call's own deadline.
     fn in_time(&self, until: &DualTime, deadline: Instant) -> bool {
         Instant::now() + until.remaining(&self.runtime.clock.time()) < deadline
     }
 
-    /// The answer of a call that may still happen, and until when.
+    /// The result of a call that may still commit, with the time until then.
     async fn told_possible(
         &mut self,
         call: &Call,
@@ -89,7 +89,7 @@ impl CallPipeline<'_> {
         }
     }
 
-    /// What the backend says, which is put on record for the call before, and how much time a call has.
+    /// Queries the backend and records a definite effect with the call on record.
     async fn asked(
         &self,
         call: &Call,
@@ -114,14 +114,14 @@ impl CallPipeline<'_> {
         Some(StatusLookup { became, time, recorded })
     }
 
-    /// The answer of a call that turned out to have happened.
+    /// The envelope of a call that the backend reports as committed.
     fn adopted(&self, record: &IntentRecord, output: Output) -> Envelope {
         self.answer_of(&record.run.invocation_id, self.came_to(output))
     }
 }
 
 impl Runtime {
-    /// Puts on record what was found out about a call that is over.
+    /// Records a learned effect with a call that has ended.
     pub(crate) async fn learned(
         &self,
         id: &InvocationId,
@@ -138,7 +138,7 @@ impl Runtime {
             let reason = format!("the backend said so when `{asked_by}` asked");
             let settled = EffectSettled { effect, by: call.actor.id.clone(), reason };
             match self.add(&story, &call.actor, Event::EffectSettled(settled)).await {
-                // Somebody else wrote about the call at the same moment, perhaps the same.
+                // A concurrent writer appended to the same call, perhaps the same fact.
                 Err(stop) if stop.code == Code::Conflict && tries < TRIES => tries += 1,
                 ended => return ended,
             }

@@ -1,16 +1,16 @@
-//! What a lock covers: one name, everything below a path, or everything that begins alike.
+//! Lock area: one name, a path with everything below it, or every name with a common prefix.
 
-/// The part of the world that one lock is about.
+/// Resource range that one lock covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Area {
-    /// The name as far as it is fixed, with its path in the plainest spelling.
+    /// Fixed part of the name, with a normalized path.
     fixed: String,
-    /// Whether anything may follow.
+    /// The lock is a prefix lock: any suffix may follow.
     open: bool,
 }
 
 impl Area {
-    /// Reads a name such as `file:src/main.rs` or `workspace:*`.
+    /// Parses a lock name such as `file:src/main.rs` or `workspace:*`.
     pub(super) fn of(name: &str) -> Area {
         let (scheme, path) = match name.split_once(':') {
             Some((scheme, path)) => (format!("{scheme}:"), path),
@@ -21,23 +21,23 @@ impl Area {
             None => (path, false),
         };
         let plain = plain(path);
-        // A star may stand in the middle of a name: `a/*` is what is in `a`, `a*` is `ab` too.
+        // A star may end a path segment: `a/*` covers what is in `a`, `a*` covers `ab` too.
         let inside = open && path.ends_with('/') && !plain.is_empty();
         let open = open || plain.is_empty();
         Area { fixed: format!("{scheme}{plain}{}", if inside { "/" } else { "" }), open }
     }
 
-    /// The part of the name that is fixed.
+    /// The fixed part of the name.
     pub(super) fn fixed(&self) -> &str {
         &self.fixed
     }
 
-    /// Whether anything may follow the fixed part.
+    /// Returns true if any suffix may follow the fixed part.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Whether this and another one, given by its parts, are about something in common.
+    /// Returns true if this area and the area given by its parts overlap.
     pub(super) fn overlaps(&self, fixed: &str, open: bool) -> bool {
         match (self.open, open) {
             (false, false) => holds(&self.fixed, fixed) || holds(fixed, &self.fixed),
@@ -48,18 +48,18 @@ impl Area {
     }
 }
 
-/// Whether the other is the same path or one below it.
+/// Returns true if `other` is `path` or lies below it.
 fn holds(path: &str, other: &str) -> bool {
     let rest = other.strip_prefix(path);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether something that begins like this is the path, or is below it, or above it.
+/// Returns true if a name with this prefix can equal the path, lie below it or lie above it.
 fn reaches(beginning: &str, path: &str) -> bool {
     path.starts_with(beginning) || holds(path, beginning)
 }
 
-/// A path without empty steps, steps to itself, and steps back.
+/// Normalizes a path: drops empty and `.` segments, resolves `..`.
 fn plain(path: &str) -> String {
     let mut steps = Vec::new();
     for step in path.split('/') {

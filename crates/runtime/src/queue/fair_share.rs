@@ -1,4 +1,5 @@
-//! Whose turn is next where places are scarce: actors take turns, however much one of them wants.
+//! Fair-share queue: actors take turns for free slots, regardless of how many calls each one
+//! queues.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -7,37 +8,37 @@ use std::sync::Arc;
 
 use haft_model::Actor;
 
-/// The actors who wait.
+/// Round-robin state of the actors with waiting calls.
 #[derive(Default)]
 pub(super) struct Round {
     waits: HashMap<Who, Waits>,
-    /// Those of them who have something that only a place is missing for, by their turn.
+    /// Actors with a call that lacks only a slot, by turn number.
     ready: BTreeMap<u64, Who>,
     turns: u64,
 }
 
-/// An actor, told from others by name.
+/// Actor, identified by id and tenant.
 #[derive(Clone)]
 struct Who(Arc<Actor>);
 
-/// What one actor waits for.
+/// Waiting calls of one actor.
 #[derive(Default)]
 struct Waits {
     turn: u64,
     count: usize,
-    /// The most urgent first, then the oldest.
+    /// Tickets that lack only a slot: highest priority first, then oldest.
     ready: BTreeSet<(Reverse<i32>, u64)>,
 }
 
 impl Round {
-    /// An actor waits for one thing more. Whoever is new has the last turn.
+    /// Adds one waiting call to an actor; a new actor gets the last turn.
     pub(super) fn joined(&mut self, actor: &Arc<Actor>) {
         self.turns += 1;
         let new = || Waits { turn: self.turns, ..Waits::default() };
         self.waits.entry(Who(actor.clone())).or_insert_with(new).count += 1;
     }
 
-    /// Nothing but a place is missing for one thing that an actor waits for.
+    /// Marks a call as holding its locks and lacking only a slot.
     pub(super) fn is_ready(&mut self, actor: &Arc<Actor>, priority: i32, ticket: u64) {
         let who = Who(actor.clone());
         if let Some(waits) = self.waits.get_mut(&who) {
@@ -46,7 +47,7 @@ impl Round {
         }
     }
 
-    /// An actor stops waiting for one thing, and keeps its turn if it waits for more.
+    /// Removes one waiting call; the actor keeps its turn while it has others.
     pub(super) fn left(&mut self, actor: &Arc<Actor>, priority: i32, ticket: u64) {
         let who = Who(actor.clone());
         let Some(waits) = self.waits.get_mut(&who) else { return };
@@ -60,7 +61,7 @@ impl Round {
         }
     }
 
-    /// The ticket that is next; its actor goes to the end of the round.
+    /// Pops the next ticket and moves its actor to the end of the round.
     pub(super) fn next(&mut self) -> Option<u64> {
         let (_, who) = self.ready.pop_first()?;
         let waits = self.waits.get_mut(&who)?;

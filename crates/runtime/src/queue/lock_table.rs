@@ -1,24 +1,25 @@
-//! Who holds what and who waits for what, found by name without looking at everybody.
+//! Lock table: shared and exclusive locks by area, with the waiters of each; finds conflicts by
+//! prefix instead of a full scan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
 use super::area::Area;
 
-/// What one call wants to touch.
+/// Locks that one call requests.
 #[derive(Debug, Default)]
 pub(super) struct LockRequest {
     pub(super) areas: Vec<Area>,
-    /// Whether others may have the same areas in the same way.
+    /// Shared locks: other shared requests may hold the same areas.
     pub(super) shared: bool,
 }
 
-/// All areas that somebody holds or waits for, by their fixed part: a prefix stands before what it
-/// covers, so that whatever overlaps is found next to each other.
+/// All held and awaited areas, ordered by their fixed part: a prefix sorts before what it covers,
+/// so overlapping areas are neighbours.
 #[derive(Default)]
 pub(super) struct Ground(BTreeMap<String, Spot>);
 
-/// What is known of one fixed part: of the area itself, and of everything that begins like it.
+/// Claims on one fixed part: on the exact area, and on the prefix.
 #[derive(Default)]
 struct Spot {
     closed: Claims,
@@ -29,20 +30,21 @@ struct Spot {
 struct Claims {
     sharing: usize,
     alone: usize,
-    /// Who waits, in the order in which they came.
+    /// Tickets of all waiters, in order of arrival.
     waiting: BTreeSet<u64>,
-    /// Those of them who want to be alone.
+    /// Tickets of the waiters for an exclusive lock.
     waiting_alone: BTreeSet<u64>,
 }
 
 impl Ground {
-    /// Whether nobody holds what is wished, and nobody waits for it who came before this ticket.
+    /// Returns true if no holder conflicts with the request and no waiter with an earlier ticket
+    /// does.
     pub(super) fn is_free(&self, wish: &LockRequest, ticket: u64) -> bool {
         let clashes = |claims: &Claims| claims.clash(wish.shared, ticket);
         !wish.areas.iter().any(|area| self.around(area, &mut |claims| clashes(claims)))
     }
 
-    /// Takes everything that is wished, at once.
+    /// Acquires every requested lock at once.
     pub(super) fn hold(&mut self, wish: &LockRequest) {
         self.each(wish, |claims| match wish.shared {
             true => claims.sharing += 1,
@@ -50,7 +52,7 @@ impl Ground {
         });
     }
 
-    /// Gives it back.
+    /// Releases the locks.
     pub(super) fn let_go(&mut self, wish: &LockRequest) {
         self.each(wish, |claims| match wish.shared {
             true => claims.sharing = claims.sharing.saturating_sub(1),
@@ -76,8 +78,8 @@ impl Ground {
         self.sweep(wish);
     }
 
-    /// Who may be able to go on now that this was given back: at each place the first who waits, and
-    /// those who share up to the first who does not.
+    /// Tickets that the release may unblock: in each overlapping area the first waiter, and the
+    /// shared waiters before the first exclusive one.
     pub(super) fn first_around(&self, wish: &LockRequest) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
         for area in &wish.areas {
@@ -91,18 +93,18 @@ impl Ground {
         found
     }
 
-    /// Looks at all that overlaps with an area, until one look is enough.
+    /// Visits all claims that overlap with an area until `enough` returns true.
     fn around(&self, area: &Area, enough: &mut dyn FnMut(&Claims) -> bool) -> bool {
         self.at_or_above(area, enough) || self.below(area, enough)
     }
 
-    /// Everything whose fixed part this one begins with.
+    /// Visits the areas whose fixed part is a prefix of this one.
     fn at_or_above(&self, area: &Area, enough: &mut dyn FnMut(&Claims) -> bool) -> bool {
         let mut end = Included(area.fixed());
         while let Some((name, spot)) = self.0.range::<str, _>((Unbounded, end)).next_back() {
             let common = common(name, area.fixed());
             if common.len() < name.len() {
-                // Nothing between the two is a beginning of the area.
+                // No entry between the two is a prefix of the area.
                 end = Included(common);
                 continue;
             }
@@ -114,7 +116,7 @@ impl Ground {
         false
     }
 
-    /// Everything whose fixed part goes on where this one ends.
+    /// Visits the areas whose fixed part extends this one.
     fn below(&self, area: &Area, enough: &mut dyn FnMut(&Claims) -> bool) -> bool {
         let step = if area.is_open() { "" } else { "/" };
         let start = format!("{}{step}", area.fixed());
@@ -135,7 +137,7 @@ impl Ground {
         }
     }
 
-    /// Forgets names that nobody uses any more.
+    /// Removes entries without holders or waiters.
     fn sweep(&mut self, wish: &LockRequest) {
         for area in &wish.areas {
             if self.0.get(area.fixed()).is_some_and(Spot::is_idle) {
@@ -174,7 +176,7 @@ impl Claims {
     }
 }
 
-/// What two names begin with in common.
+/// Common prefix of two names.
 fn common<'n>(one: &str, other: &'n str) -> &'n str {
     let differs = one.chars().zip(other.char_indices()).find(|(left, (_, right))| left != right);
     let end = match differs {

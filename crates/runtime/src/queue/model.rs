@@ -1,5 +1,5 @@
-//! The line against the same rules written down plainly: whoever looks at everybody each time must
-//! come to the same answer.
+//! Model test of the wait queue: a plain implementation that scans every call must admit the same
+//! calls.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Guest {
     }
 }
 
-/// The rules, plainly.
+/// Reference implementation of the queue's rules.
 #[derive(Default)]
 struct Plain {
     free: usize,
@@ -108,7 +108,7 @@ impl Plain {
     }
 }
 
-/// The real line, driven by hand.
+/// The wait queue under test, driven without tasks.
 struct Real {
     line: SharedQueue,
     inside: BTreeMap<u64, Slot>,

@@ -1,4 +1,4 @@
-//! Places for calls: a turn is waited for, held, and given back when it is dropped.
+//! Execution slots: a call waits for a slot with its locks, holds both, and releases both on drop.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,34 +9,34 @@ use super::area::Area;
 use super::lock_table::LockRequest;
 use super::wait_queue::{self, SharedQueue};
 
-/// Where calls wait for their turn.
+/// Queue in front of the runtime's execution slots.
 pub(crate) struct Queue {
     line: SharedQueue,
     max_parallel: usize,
 }
 
-/// A turn. It ends when this is dropped.
+/// Held slot with its locks; dropping it releases both.
 pub(crate) struct Slot {
     line: SharedQueue,
     wish: LockRequest,
 }
 
-/// The place of a call that waits for its caller, lent until this is dropped.
+/// Slot that a call lends while it waits for its caller; dropping this takes it back.
 pub(crate) struct Aside(SharedQueue);
 
-/// What a call wants before it runs.
+/// Slot and locks that a call requests before it runs.
 pub(crate) struct SlotRequest<'w> {
-    /// The names of what it touches.
+    /// Names of the locks.
     pub(crate) locks: &'w BTreeSet<String>,
-    /// Whether others may touch the same beside it.
+    /// Shared locks: other shared requests may hold the same areas.
     pub(crate) shared: bool,
-    /// Who calls: actors take turns where places are scarce.
+    /// Calling actor, the unit of fair share.
     pub(crate) actor: Arc<Actor>,
-    /// How urgent it is among the calls of its actor.
+    /// Priority among the calls of the same actor; higher runs first.
     pub(crate) priority: i32,
 }
 
-/// A place in the line that is given up when the one who stands there goes away.
+/// Ticket in the wait queue; dropping it leaves the queue (cancellation).
 struct Standing<'l> {
     line: &'l SharedQueue,
     ticket: u64,
@@ -52,14 +52,14 @@ impl Queue {
         self.max_parallel as u64
     }
 
-    /// Lets others have the place of a call that only waits for somebody to answer.
+    /// Lends the slot of a call that only waits for an answer; the call keeps its locks.
     pub(crate) fn aside(&self) -> Aside {
         let given = wait_queue::open(&self.line).lend(&self.line);
         wait_queue::tell(given);
         Aside(self.line.clone())
     }
 
-    /// Waits for a turn: for a place and everything the call touches, given at once.
+    /// Waits for a slot together with every lock; the queue grants them at once.
     pub(crate) async fn enter(&self, wanted: SlotRequest<'_>) -> Result<Slot, Stop> {
         let areas = wanted.locks.iter().map(|name| Area::of(name)).collect();
         let wish = LockRequest { areas, shared: wanted.shared };

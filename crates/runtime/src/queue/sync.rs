@@ -1,3 +1,4 @@
-//! The lock behind the line, under one name: the model test puts one in its place that tries orders.
+//! Mutex of the wait queue, under one name: the schedule test replaces it with a model-checking
+//! mutex.
 
 pub(super) use std::sync::{Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! The queue against a simple model: whoever runs holds nothing that another one holds.
+//! Property tests of the queue: no two running calls hold conflicting locks.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use haft_model::Actor;
 use super::area::Area;
 use super::slots::{Queue, Slot, SlotRequest};
 
-/// Numbers that look random and are the same for the same seed.
+/// Deterministic pseudo-random numbers: the same seed yields the same sequence.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -36,7 +36,7 @@ async fn enter(queue: &Queue, who: &str, locks: &[&str], shared: bool, priority:
 const NAMES: [&str; 7] =
     ["file:a", "file:a/b", "file:a/b/c", "file:b", "file:*", "workspace:*", "workspace:x"];
 
-/// One that wants a turn.
+/// A call that requests a slot.
 #[derive(Clone)]
 struct Guest {
     index: usize,
@@ -66,7 +66,7 @@ impl Guest {
         self.shared && other.shared || !self.names.iter().any(touches)
     }
 
-    /// Waits for a turn, looks who else is there, and leaves after a while.
+    /// Waits for a slot, checks for conflicting holders, and leaves after a while.
     async fn visits(self, queue: Arc<Queue>, inside: Arc<Mutex<Vec<Guest>>>, places: usize) {
         let slot = tokio::select! {
             biased;
@@ -111,7 +111,7 @@ async fn random_calls_all_get_turns_without_lock_conflicts() {
     }
 }
 
-/// Lets waiters in one at a time, and tells in which order they came in.
+/// Admits the waiters one at a time and returns the order of admission.
 async fn admitted(waiters: &[(&'static str, &'static str, &[&str], i32)]) -> Vec<&'static str> {
     let queue = Arc::new(Queue::new(1));
     let first = enter(&queue, "somebody", &[], true, 0).await;
@@ -126,7 +126,7 @@ async fn admitted(waiters: &[(&'static str, &'static str, &[&str], i32)]) -> Vec
             let _slot = enter(&queue, who, &locks, false, priority).await;
             seen.lock().unwrap().push(label);
         });
-        // The tasks of one thread run in the order in which they were made.
+        // Tasks on a single-threaded runtime start in the order of spawning.
         tokio::task::yield_now().await;
     }
     drop(first);
@@ -235,7 +235,7 @@ async fn call_waiting_for_caller_lends_and_regains_slot() {
     let queue = Queue::new(1);
     let asking = enter(&queue, "ann", &["file:a"], false, 0).await;
     let aside = queue.aside();
-    // Another runs meanwhile, unless it touches the same.
+    // Another call runs meanwhile, unless its locks conflict.
     let other = enter(&queue, "bob", &["file:b"], false, 0).await;
     let full = |names: &'static [&'static str]| {
         tokio::time::timeout(std::time::Duration::ZERO, enter(&queue, "cleo", names, false, 0))
@@ -243,7 +243,7 @@ async fn call_waiting_for_caller_lends_and_regains_slot() {
     assert!(full(&["file:a"]).await.is_err());
     drop(aside);
     drop(other);
-    // The place that was lent went back to the first.
+    // The lent slot went back to the first call.
     assert!(full(&["file:b"]).await.is_err());
     drop(asking);
     assert!(full(&["file:b"]).await.is_ok());

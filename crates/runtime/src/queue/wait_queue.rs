@@ -1,4 +1,4 @@
-//! The line before the places: who waits, and whose turn is next.
+//! Wait queue in front of the slots: holds the waiting calls and grants slots in fair-share order.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -11,25 +11,25 @@ use super::lock_table::{Ground, LockRequest};
 use super::slots::Slot;
 use super::sync::{Mutex, MutexGuard};
 
-/// One line, shared by those who stand in it.
+/// Wait queue, shared by the calls that wait in it and by the slots they hold.
 pub(super) type SharedQueue = Arc<Mutex<WaitQueue>>;
 
-/// A call that waits.
+/// A waiting call.
 struct Waiter {
     actor: Arc<Actor>,
     priority: i32,
     wish: LockRequest,
-    /// Whether everything it touches is its own already, and only a place is missing.
+    /// The call holds all its locks and lacks only a slot.
     ready: bool,
     tell: oneshot::Sender<Slot>,
 }
 
-/// Everything that is taken together is given at once, so nobody ever holds one thing while
-/// waiting for another.
+/// INVARIANT: the queue grants all locks of a call at once, so no call holds one lock while it
+/// waits for another: locks cannot deadlock.
 #[derive(Default)]
 pub(super) struct WaitQueue {
     free: usize,
-    /// Places that were lent and are taken back from whoever ends next.
+    /// Lent slots that the next ending calls return.
     owed: usize,
     ground: Ground,
     waiting: HashMap<u64, Waiter>,
@@ -37,20 +37,21 @@ pub(super) struct WaitQueue {
     tickets: u64,
 }
 
-/// Turns that were given and have yet to be told.
+/// Granted slots whose waiters have yet to be notified.
 pub(super) type GrantedTurns = Vec<(oneshot::Sender<Slot>, Slot)>;
 
-/// A line before so many places.
+/// Creates a wait queue with this many slots.
 pub(super) fn shared(places: usize) -> SharedQueue {
     Arc::new(Mutex::new(WaitQueue { free: places, ..WaitQueue::default() }))
 }
 
-/// The line, to look at or to change.
+/// Locks the wait queue; a poisoned mutex stays usable.
 pub(super) fn open(line: &SharedQueue) -> MutexGuard<'_, WaitQueue> {
     line.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells those who were given a turn. The line must not be held: whoever left gives it back at once.
+/// Notifies the waiters of granted slots. The caller must not hold the queue's lock: a slot whose
+/// waiter has left releases itself here.
 pub(super) fn tell(given: GrantedTurns) {
     for (tell, slot) in given {
         let _ = tell.send(slot);
@@ -58,7 +59,8 @@ pub(super) fn tell(given: GrantedTurns) {
 }
 
 impl WaitQueue {
-    /// A turn at once, or the wish back. With a place free, whoever waits does so for a lock.
+    /// Grants a slot without waiting, or returns the request. While a slot is free, every waiter
+    /// waits for a lock.
     pub(super) fn at_once(&mut self, wish: LockRequest) -> Result<LockRequest, LockRequest> {
         if self.free == 0 || !self.ground.is_free(&wish, u64::MAX) {
             return Err(wish);
@@ -68,7 +70,7 @@ impl WaitQueue {
         Ok(wish)
     }
 
-    /// Joins the end of the line.
+    /// Appends a call to the queue.
     pub(super) fn join(
         &mut self,
         actor: Arc<Actor>,
@@ -91,7 +93,7 @@ impl WaitQueue {
         (ticket, told)
     }
 
-    /// Leaves the line, if it still stands there. Others may have waited behind it.
+    /// Removes a call that still waits, and grants what it held up.
     pub(super) fn leave(&mut self, line: &SharedQueue, ticket: u64) -> GrantedTurns {
         let Some(left) = self.waiting.remove(&ticket) else { return GrantedTurns::new() };
         self.round.left(&left.actor, left.priority, ticket);
@@ -103,7 +105,7 @@ impl WaitQueue {
         self.give(line)
     }
 
-    /// Ends a turn.
+    /// Releases a slot and its locks.
     pub(super) fn end(&mut self, line: &SharedQueue, wish: &LockRequest) -> GrantedTurns {
         match self.owed {
             0 => self.free += 1,
@@ -114,13 +116,13 @@ impl WaitQueue {
         self.give(line)
     }
 
-    /// Lets somebody else have the place of a call that only waits; it keeps what it touches.
+    /// Lends the slot of a call that only waits; the call keeps its locks.
     pub(super) fn lend(&mut self, line: &SharedQueue) -> GrantedTurns {
         self.free += 1;
         self.give(line)
     }
 
-    /// Takes a place back that was lent: a free one, or that of whoever ends next.
+    /// Takes a lent slot back: a free one, or that of the next call to end.
     pub(super) fn take_back(&mut self) {
         match self.free {
             0 => self.owed += 1,
@@ -128,7 +130,8 @@ impl WaitQueue {
         }
     }
 
-    /// Something was given back: whoever waited for nothing else has it now, the earlier first.
+    /// After a release, acquires the locks of the waiters that now have no conflict, in ticket
+    /// order.
     fn look_again(&mut self, given_back: &LockRequest) {
         for ticket in self.ground.first_around(given_back) {
             let Some(waiter) = self.waiting.get_mut(&ticket) else { continue };
@@ -141,7 +144,7 @@ impl WaitQueue {
         }
     }
 
-    /// Gives free places away: actors take turns, and each has what is most urgent to it first.
+    /// Grants free slots: actors take turns, each with its highest priority first.
     fn give(&mut self, line: &SharedQueue) -> GrantedTurns {
         let mut given = GrantedTurns::new();
         while self.free > 0

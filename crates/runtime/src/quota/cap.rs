@@ -1,5 +1,4 @@
-//! One limit that a call is under: what is counted together, how much of it there may be, and who
-//! says so.
+//! Quota cap: a scope to count, the greatest count and the source that sets it.
 
 use haft_ledger::Use;
 use haft_model::{Code, Glob, Period, RateScope, Stop, ToolKey};
@@ -7,7 +6,7 @@ use serde_json::json;
 
 use super::window::{NoRoom, Window};
 
-/// One limit.
+/// Cap on one scope; `most` is in the unit of the scope.
 #[derive(Clone, Debug)]
 pub(crate) struct Cap {
     pub(crate) counted: QuotaScope,
@@ -15,40 +14,40 @@ pub(crate) struct Cap {
     pub(crate) origin: Origin,
 }
 
-/// What is counted together. Limits over the same share one tally.
+/// Scope of a quota: what is counted together. Caps with an equal scope share one counter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct QuotaScope {
     pub(crate) what: What,
     pub(crate) window: Window,
     pub(crate) of: Of,
-    /// Only what these drivers carry out.
+    /// Counts only attempts by these drivers; `None` counts all.
     pub(crate) drivers: Option<Glob>,
     pub(crate) whose: Whose,
 }
 
-/// In which unit.
+/// Unit of a quota.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
-    /// Calls, however many attempts each took.
+    /// Calls, regardless of retries.
     Calls,
-    /// Attempts.
+    /// Attempts, including retries.
     Attempts,
-    /// Thousandths of a cent of this currency.
+    /// Cost, in thousandths of a cent of this currency.
     Money(String),
 }
 
-/// Of which tools.
+/// Tools that a quota counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Of {
-    /// Those whose ids match.
+    /// Tools whose id matches the pattern.
     Named(Glob),
-    /// Those that are granted by one of these patterns; all, if there is none.
+    /// Tools whose grant key matches one of these patterns; all tools if there is none.
     Granted(Vec<String>),
-    /// Whatever this AIP-7 policy let through by itself.
+    /// Calls that this AIP-7 policy allowed without an approver.
     LetThroughBy(String),
 }
 
-/// By and for whom; what is not given is not looked at.
+/// Filter by actor, tenant, tool and driver; `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Whose {
     pub(crate) actor: Option<String>,
@@ -57,21 +56,21 @@ pub(crate) struct Whose {
     pub(crate) driver: Option<String>,
 }
 
-/// Who says so.
+/// Source that sets a cap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// An entry of `[limits] rates`.
+    /// An entry of `[limits] rates` in haft.toml.
     Settings(Period, RateScope),
-    /// The contract.
+    /// `metadata.haft.limits` of the contract.
     Contract(Period, RateScope),
-    /// A limit of a `policy/v1`, at its place.
+    /// A limit of a `policy/v1` document, as `id#index`.
     Policy(String),
-    /// The budget of an AIP-7 policy.
+    /// The budget of an AIP-7 policy, by slug.
     Budget(String),
 }
 
 impl Whose {
-    /// Those whom a scope counts together with this one.
+    /// Filter of a rate scope, for the actor, tenant, tool and driver of this use.
     pub(crate) fn of(scope: RateScope, used: &Use) -> Whose {
         let tenant = Some(used.tenant.clone());
         match scope {
@@ -99,7 +98,7 @@ impl Whose {
 }
 
 impl QuotaScope {
-    /// How much of it an attempt uses; none where it does not count here.
+    /// Amount that an attempt uses of this scope; `None` if the scope does not count it.
     pub(crate) fn amount(&self, used: &Use) -> Option<u64> {
         let driven = self.drivers.as_ref().is_none_or(|glob| glob.matches(used.driver.as_str()));
         if !driven || !self.of.includes(used) || !self.whose.includes(used) {
@@ -107,7 +106,7 @@ impl QuotaScope {
         }
         match &self.what {
             What::Attempts => Some(1),
-            // Another attempt is not another call.
+            // A retry is not another call.
             What::Calls => (used.attempt == 1).then_some(1),
             What::Money(currency) => {
                 let same = used.attempt == 1 && used.charge.currency.as_ref() == Some(currency);
@@ -134,7 +133,7 @@ impl Of {
 }
 
 impl Cap {
-    /// The refusal of a call for which there is no room.
+    /// Refusal of a call that exceeds this cap, with the retry-after time.
     pub(crate) fn refusal(&self, short: NoRoom) -> Stop {
         let NoRoom { used, wait_ms } = short;
         let most = self.most;
@@ -166,7 +165,7 @@ impl Cap {
     }
 }
 
-/// Says how long to wait, for people and for machines.
+/// Adds the retry-after time as help text and as `retry_after_ms`.
 pub(crate) fn waiting(stop: Stop, wait_ms: Option<u64>, otherwise: &str) -> Stop {
     match wait_ms {
         Some(wait) => stop
@@ -176,7 +175,7 @@ pub(crate) fn waiting(stop: Stop, wait_ms: Option<u64>, otherwise: &str) -> Stop
     }
 }
 
-/// A time that nobody comes back before: rounded up to what people read.
+/// Formats a wait in a readable unit, rounded up so that a retry after it succeeds.
 fn in_words(ms: u64) -> String {
     match ms {
         0..10_000 => format!("{ms} ms"),

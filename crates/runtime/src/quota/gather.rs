@@ -1,4 +1,5 @@
-//! Which limits a call is under, from everybody who may set one.
+//! Quota lookup: collects the caps that apply to a call from haft.toml, its contract and its
+//! policies.
 
 use haft_catalog::CatalogEntry;
 use haft_ledger::Use;
@@ -11,10 +12,10 @@ use super::cap::{Cap, Of, Origin, QuotaScope, What, Whose};
 use super::window::Window;
 use crate::World;
 
-/// The currency of whoever does not say.
+/// Default currency.
 const USUAL: &str = "USD";
 
-/// What a call would be counted as if it ran now.
+/// Usage record of a call as if it ran now.
 pub(crate) fn used(entry: &CatalogEntry, plan: &Plan, now: Timestamp) -> Use {
     Use {
         seq: 0,
@@ -29,10 +30,10 @@ pub(crate) fn used(entry: &CatalogEntry, plan: &Plan, now: Timestamp) -> Use {
     }
 }
 
-/// What a call is counted as beside its tool, driver and caller.
+/// Cost and action of a call, for its usage record.
 fn charge(entry: &CatalogEntry, plan: &Plan) -> Charge {
     let chosen = entry.bindings.iter().find(|binding| binding.driver.id == plan.route.driver);
-    // A part of a thousandth counts as a whole one: a budget is never overspent by rounding.
+    // Rounds up to a whole thousandth, so that rounding never overspends a budget.
     let millicents = chosen.and_then(|binding| binding.units).map(|units| units.ceil() as u64);
     let currency = chosen.and_then(|binding| binding.currency()).unwrap_or(USUAL);
     Charge {
@@ -43,7 +44,7 @@ fn charge(entry: &CatalogEntry, plan: &Plan) -> Charge {
     }
 }
 
-/// The AIP-7 policies with a budget that a decision rests on.
+/// AIP-7 policies with a budget whose allow a decision rests on.
 pub(crate) fn let_through(world: &World, decision: &Decision) -> Vec<String> {
     let allowing = decision
         .opinions
@@ -57,7 +58,7 @@ pub(crate) fn let_through(world: &World, decision: &Decision) -> Vec<String> {
     named.filter(has_budget).cloned().collect()
 }
 
-/// The limits that refuse: of haft.toml and of the contract.
+/// Rate limits of haft.toml and of the contract.
 pub(crate) fn rates(world: &World, entry: &CatalogEntry, used: &Use) -> Vec<Cap> {
     let mut caps = Vec::new();
     for rate in &world.rates {
@@ -92,7 +93,7 @@ pub(crate) fn rates(world: &World, entry: &CatalogEntry, used: &Use) -> Vec<Cap>
     caps
 }
 
-/// The limits of `policy/v1` documents that somebody can count.
+/// Limits of `policy/v1` documents of a kind, scope and period that the runtime counts.
 pub(crate) fn policy_limits(world: &World, used: &Use) -> Vec<Cap> {
     let mut caps = Vec::new();
     for policy in &world.rulebook.policies {
@@ -111,7 +112,7 @@ pub(crate) fn policy_limits(world: &World, used: &Use) -> Vec<Cap> {
                 whose: Whose::of(scope, used),
             };
             let origin = Origin::Policy(format!("{}#{index}", policy.id));
-            // There is room as long as less was used than the value, which may be a fraction.
+            // The limit has room while less than its value was used; the value may be a fraction.
             caps.push(Cap { counted, most: limit.value.ceil() as u64, origin });
         }
     }
@@ -119,12 +120,13 @@ pub(crate) fn policy_limits(world: &World, used: &Use) -> Vec<Cap> {
     caps
 }
 
-/// The budgets of AIP-7 policies.
+/// Budgets of AIP-7 policies.
 pub(crate) fn budgets(world: &World, tenant: &str) -> Vec<Cap> {
     world.rulebook.policy_rules.iter().flat_map(|rule| budget(rule, tenant)).collect()
 }
 
-/// The budget of one policy: an hour slides, a day begins at midnight UTC, and money is by the day.
+/// Budget of one policy: the hour is a sliding window, the day starts at midnight UTC, and cost
+/// counts by the day.
 fn budget(rule: &PolicyRule, tenant: &str) -> Vec<Cap> {
     let currency = rule.budget.currency.as_deref().unwrap_or(USUAL).to_owned();
     let cents = rule.budget.max_amount_cents.map(|cents| cents.saturating_mul(1000));

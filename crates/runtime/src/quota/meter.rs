@@ -1,4 +1,4 @@
-//! The counters of this process: what was used of every limit that somebody asked about lately.
+//! Quota counters of this process: usage of every scope that a recent call was checked against.
 
 #[cfg(test)]
 mod tests;
@@ -13,20 +13,20 @@ use tokio::time::Instant;
 use super::cap::{Cap, QuotaScope};
 use super::window::{NoRoom, WindowUsage};
 
-/// How long a counter without anything in it is kept.
+/// Time until an empty counter is evicted.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// An attempt by its call and its number.
+/// Key of an attempt: invocation id and attempt number.
 pub(crate) type AttemptKey = (InvocationId, u32);
 
-/// The counters.
+/// Counters by scope, with the reservations that are not on record yet.
 #[derive(Default)]
 pub(crate) struct Meter {
     tallies: HashMap<QuotaScope, MeterState>,
-    /// What was reserved here and is not on record yet, as far as this process has seen.
+    /// Reservations of this process whose ledger entry the counters have not read yet.
     own: HashMap<AttemptKey, (u64, Use)>,
     tickets: u64,
-    /// When the ledger was last looked at.
+    /// Time of the last refresh from the ledger.
     looked: Option<Instant>,
 }
 
@@ -35,23 +35,23 @@ struct MeterState {
     touched: Instant,
 }
 
-/// What came of trying to reserve.
+/// Result of a reservation.
 pub(crate) enum ReserveOutcome {
     Reserved,
-    /// Nothing was reserved: this limit has no room, of several the one that takes longest.
+    /// Nothing was reserved: this cap has no room; of several, the one with the longest wait.
     Short(Box<Cap>, NoRoom),
-    /// A counter is not there yet, or not any more.
+    /// A scope has no counter: it is new or was evicted.
     Uncounted,
 }
 
 impl Meter {
-    /// Whether everything wanted is counted, and the ledger was looked at lately.
+    /// Returns true if every cap has a counter and the last refresh is younger than `look`.
     pub(crate) fn is_current(&self, caps: &[Cap], look: Duration) -> bool {
         self.looked.is_some_and(|looked| looked.elapsed() < look)
             && caps.iter().all(|cap| self.tallies.contains_key(&cap.counted))
     }
 
-    /// What is wanted and not counted yet.
+    /// Scopes without a counter, each once.
     pub(crate) fn uncounted(&self, caps: &[Cap]) -> Vec<QuotaScope> {
         let mut missing: Vec<QuotaScope> = Vec::new();
         for Cap { counted, .. } in caps {
@@ -62,7 +62,7 @@ impl Meter {
         missing
     }
 
-    /// Takes in what was put on record since the last look, by whichever process.
+    /// Adds the usage that any process recorded since the last refresh.
     pub(crate) fn hear(&mut self, news: &[Use], now: Timestamp) {
         for used in news {
             if self.own.remove(&(used.invocation.clone(), used.attempt)).is_some() {
@@ -81,7 +81,7 @@ impl Meter {
         self.looked = Some(Instant::now());
     }
 
-    /// Begins to count something, from what the ledger says was used.
+    /// Starts a counter from the usage in the ledger and the open reservations.
     pub(crate) fn begin(&mut self, counted: QuotaScope, recorded: &[Use]) {
         let mut tally = WindowUsage::default();
         for used in recorded {
@@ -97,13 +97,12 @@ impl Meter {
         self.tallies.insert(counted, MeterState { tally, touched: Instant::now() });
     }
 
-    /// What was used of a limit; none where it is not counted.
+    /// Usage of a cap; `None` without a counter.
     pub(crate) fn used(&mut self, cap: &Cap, now: Timestamp) -> Option<u64> {
         Some(self.tally(&cap.counted, now)?.used())
     }
 
-    /// The limit without room for a use that is furthest from having it; an error where one of them
-    /// is not counted.
+    /// The exhausted cap with the longest wait; an error where a cap has no counter.
     pub(crate) fn short(
         &mut self,
         caps: &[Cap],
@@ -124,7 +123,7 @@ impl Meter {
         Ok(found.map(|(cap, short)| (cap.clone(), short)))
     }
 
-    /// Takes from every limit what a use needs, or from none.
+    /// Reserves from every cap what a use needs, or from none.
     pub(crate) fn reserve(&mut self, caps: &[Cap], used: &Use) -> ReserveOutcome {
         match self.short(caps, used) {
             Err(MissingCounter) => return ReserveOutcome::Uncounted,
@@ -133,7 +132,7 @@ impl Meter {
         }
         self.tickets += 1;
         let ticket = self.tickets;
-        // Limits over the same things share a tally, in which a use counts once.
+        // Caps with an equal scope share one counter, in which a use counts once.
         for counted in counted_once(caps) {
             if let (Some(amount), Some(kept)) =
                 (counted.amount(used), self.tallies.get_mut(counted))
@@ -145,7 +144,7 @@ impl Meter {
         ReserveOutcome::Reserved
     }
 
-    /// Gives back what was reserved for something that did not run.
+    /// Returns the reservation of an attempt that did not run.
     pub(crate) fn give_back(&mut self, attempted: &AttemptKey) {
         let Some((ticket, used)) = self.own.remove(attempted) else { return };
         for (counted, kept) in &mut self.tallies {
@@ -163,7 +162,7 @@ impl Meter {
     }
 }
 
-/// A counter is not there.
+/// A scope has no counter.
 pub(crate) struct MissingCounter;
 
 fn counted_once(caps: &[Cap]) -> Vec<&QuotaScope> {

@@ -1,4 +1,4 @@
-//! Places of tools and drivers that may not run too often at once.
+//! Concurrency limits of tools and drivers: one semaphore per limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,23 +6,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_model::{Code, Stop};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Whose places: those of a tool, then those of drivers in the order of haft.toml. Everybody waits
-/// for them in this order, so nobody waits for somebody who waits for them.
+/// Owner of a concurrency limit: a tool, or a driver pattern by its position in haft.toml.
+/// INVARIANT: every call acquires in this order, so calls never deadlock on each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum PlaceOf {
     Tool(String),
     Drivers(usize, String),
 }
 
-/// The places of everything that has a number of them. They are given in the order of asking.
+/// Semaphores of all concurrency limits; each grants in first-come order.
 #[derive(Default)]
 pub(crate) struct Places(Mutex<HashMap<(PlaceOf, u64), Arc<Semaphore>>>);
 
-/// The places that a call waits for; none where there are as many as anybody wants.
+/// Semaphores that a call acquires; empty without a concurrency limit.
 pub(crate) struct AwaitedSlots(Vec<Arc<Semaphore>>);
 
 impl Places {
-    /// The places that a call needs, each with how many there are.
+    /// Semaphores for the given limits, each with its number of permits.
     pub(crate) fn of(&self, mut needed: Vec<(PlaceOf, u64)>) -> AwaitedSlots {
         if needed.is_empty() {
             return AwaitedSlots(Vec::new());
@@ -38,8 +38,7 @@ impl Places {
 }
 
 impl AwaitedSlots {
-    /// Waits until all are free, one after the other. Whoever gets them has them until this is
-    /// dropped.
+    /// Acquires all permits, one after the other; dropping the result releases them.
     pub(crate) async fn taken(self) -> Result<Vec<OwnedSemaphorePermit>, Stop> {
         let mut taken = Vec::with_capacity(self.0.len());
         for places in self.0 {

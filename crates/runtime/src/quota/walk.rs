@@ -1,5 +1,4 @@
-//! Where a call meets its limits: before people are asked, when it has its turn, and before another
-//! attempt.
+//! Quota checks of a call: before approval, when it has its slot, and before a retry.
 
 use haft_ledger::Use;
 use haft_model::{Call, Charge, Code, Status, Stop, Verdict};
@@ -13,22 +12,22 @@ use crate::approval::PermittedCall;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::plan::BoundPlan;
 
-/// Why a call that has its turn may not run as it is.
+/// Reason why a call with a slot may not run under its permit.
 pub(crate) enum Lapse {
-    /// Its permission ran out.
+    /// The permit does not cover the plan or has expired.
     Permission,
-    /// A budget that it was let through by is used up meanwhile.
+    /// The budget of the policy that allowed it is used up meanwhile.
     Budget,
 }
 
 impl<'r> CallPipeline<'r> {
-    /// Refuses a call that a limit has no room for already, so that nobody is asked in vain.
+    /// Refuses a call that exceeds a quota already, before an approver is asked.
     pub(crate) async fn within_limits(&self, understood: &BoundPlan) -> Result<(), Stop> {
         let BoundPlan { entry, plan, .. } = understood;
         self.runtime.limits.room(&self.world, entry, plan, self.journal.now()).await
     }
 
-    /// Says of a refusal by a limit when there is room again.
+    /// Adds the retry-after time to a `RateLimited` refusal.
     pub(crate) async fn with_wait(&self, stop: Stop, understood: &BoundPlan) -> Stop {
         if stop.code != Code::RateLimited {
             return stop;
@@ -37,8 +36,8 @@ impl<'r> CallPipeline<'r> {
         self.runtime.limits.with_wait(stop, &self.world, entry, plan, self.journal.now()).await
     }
 
-    /// What keeps a call from running now that it has its turn; nothing, and its part of every limit
-    /// is reserved.
+    /// Returns what keeps a call with a slot from running; `None` reserves its share of every
+    /// quota.
     pub(crate) async fn lapse(&mut self, cleared: &PermittedCall) -> Result<Option<Lapse>, Stop> {
         let BoundPlan { plan, .. } = &cleared.understood;
         if !cleared.permit.covers(plan, self.journal.id(), self.journal.now()) {
@@ -59,7 +58,7 @@ impl<'r> CallPipeline<'r> {
         }
     }
 
-    /// Whether the limits that count attempts have room for another one, which is reserved then.
+    /// Returns true if the quotas on attempts have room for a retry, and reserves it.
     pub(crate) async fn another_fits(&mut self, cleared: &PermittedCall) -> bool {
         let used = self.used_by(cleared, self.attempt + 1);
         let mut caps = self.caps(cleared, &used);
@@ -76,7 +75,7 @@ impl<'r> CallPipeline<'r> {
         }
     }
 
-    /// What a call counts as, once it is to run.
+    /// Cost record of a call that is about to run.
     pub(crate) fn charge(&self, cleared: &PermittedCall) -> Charge {
         self.used_by(cleared, self.attempt).charge
     }
@@ -86,7 +85,7 @@ impl<'r> CallPipeline<'r> {
         let mut used = gather::used(entry, plan, self.journal.now());
         used.invocation = self.journal.id().clone();
         used.attempt = attempt;
-        // What people allowed is not taken from what a policy may let through by itself.
+        // A call that an approver allowed does not use the policy's own budget.
         if *cleared.permit.granted_by() == Authority::Rules {
             used.charge.policies.clone_from(&cleared.let_through);
         }
@@ -103,8 +102,7 @@ impl<'r> CallPipeline<'r> {
         caps
     }
 
-    /// The places that the call waits for where its contract or haft.toml say how many may run at
-    /// once.
+    /// Concurrency limits that apply to the call, from its contract and haft.toml.
     pub(crate) fn places(&self) -> AwaitedSlots {
         let (Some(entry), Some(plan)) = (&self.entry, &self.plan) else {
             return self.runtime.limits.places.of(Vec::new());
@@ -120,7 +118,7 @@ impl<'r> CallPipeline<'r> {
         self.runtime.limits.places.of(own.into_iter().chain(theirs).collect())
     }
 
-    /// A call whose policy's budget was used up while it waited is judged by what is left now.
+    /// Reauthorizes a call whose policy budget was used up while it waited.
     pub(crate) async fn judge_again(
         &mut self,
         call: &Call,

@@ -1,22 +1,22 @@
-//! Windows of time, and what was used in one: pure arithmetic over moments.
+//! Quota windows and the usage inside one: pure arithmetic over timestamps.
 
 use std::collections::VecDeque;
 
 use haft_model::{Span, Timestamp};
 
-/// How far back a limit looks.
+/// Time window of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Window {
-    /// So many seconds back from now, at every moment.
+    /// Sliding window, in seconds.
     Sliding(i64),
-    /// Since midnight UTC.
+    /// Calendar day, since midnight UTC.
     UtcDay,
 }
 
 const DAY: i64 = 86_400;
 
 impl Window {
-    /// Nothing before this moment counts now.
+    /// Start of the window at `now`; earlier uses do not count.
     pub(crate) fn start(self, now: Timestamp) -> Timestamp {
         match self {
             Window::Sliding(seconds) => moved(now, -seconds),
@@ -24,12 +24,12 @@ impl Window {
         }
     }
 
-    /// Whether a moment counts now.
+    /// Returns true if a use at `at` counts at `now`.
     pub(crate) fn holds(self, at: Timestamp, now: Timestamp) -> bool {
         self.leaves(at) > now
     }
 
-    /// From when on a moment no longer counts.
+    /// Moment at which a use leaves the window.
     pub(crate) fn leaves(self, at: Timestamp) -> Timestamp {
         match self {
             Window::Sliding(seconds) => moved(at, seconds),
@@ -48,7 +48,7 @@ fn midnight(at: Timestamp) -> Timestamp {
     Timestamp::from_second(second - second.rem_euclid(DAY)).unwrap_or(Timestamp::MIN)
 }
 
-/// What was used in a window, oldest first.
+/// Usage samples in a window, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowUsage {
     uses: VecDeque<UsageSample>,
@@ -59,28 +59,28 @@ pub(crate) struct WindowUsage {
 struct UsageSample {
     at: Timestamp,
     amount: u64,
-    /// Whose reservation it is; 0 for what cannot be given back.
+    /// Reservation that added the sample; 0 if it cannot be returned.
     ticket: u64,
 }
 
-/// Why there is no room.
+/// Refusal of a quota window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom {
-    /// What was used.
+    /// Current usage, in the unit of the scope.
     pub(crate) used: u64,
-    /// After how many milliseconds there is room, never 0; none where there never is.
+    /// Milliseconds until there is room, at least 1; `None` if there never is.
     pub(crate) wait_ms: Option<u64>,
 }
 
 impl WindowUsage {
-    /// Counts something.
+    /// Adds a sample, in order of time.
     pub(crate) fn add(&mut self, at: Timestamp, amount: u64, ticket: u64) {
         let place = self.uses.partition_point(|used| used.at <= at);
         self.uses.insert(place, UsageSample { at, amount, ticket });
         self.sum = self.sum.saturating_add(amount);
     }
 
-    /// Takes a reservation out again.
+    /// Removes the sample of a reservation.
     pub(crate) fn give_back(&mut self, ticket: u64) {
         let found = self.uses.iter().rposition(|used| used.ticket == ticket);
         if let Some(used) = found.and_then(|place| self.uses.remove(place)) {
@@ -88,7 +88,7 @@ impl WindowUsage {
         }
     }
 
-    /// Forgets what no longer counts.
+    /// Drops the samples that left the window.
     pub(crate) fn expire(&mut self, window: Window, now: Timestamp) {
         while let Some(oldest) = self.uses.front().filter(|used| !window.holds(used.at, now)) {
             self.sum = self.sum.saturating_sub(oldest.amount);
@@ -96,7 +96,7 @@ impl WindowUsage {
         }
     }
 
-    /// What was used so far.
+    /// Current usage, in the unit of the scope.
     pub(crate) fn used(&self) -> u64 {
         self.sum
     }
@@ -105,7 +105,7 @@ impl WindowUsage {
         self.uses.is_empty()
     }
 
-    /// Whether so much more fits under a cap; what no longer counts was forgotten before.
+    /// Checks that `amount` more fits under the cap; the caller calls `expire` first.
     pub(crate) fn room(
         &self,
         window: Window,
@@ -135,7 +135,7 @@ impl WindowUsage {
 mod tests {
     use super::*;
 
-    /// Milliseconds after two seconds to midnight.
+    /// Timestamp in milliseconds, counted from two seconds before midnight UTC.
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millisecond(1_790_035_198_000 + ms).unwrap()
     }
@@ -170,7 +170,7 @@ mod tests {
     fn the_wait_is_until_enough_has_left_the_window() {
         let full = |used, wait_ms| Err(NoRoom { used, wait_ms });
         let cases = [
-            // What was used, the cap, what is wanted, when, and what comes of it.
+            // Usage, cap, amount, now, and the expected result.
             (&[][..], 1, 1, 0, Ok(())),
             (&[], 0, 1, 0, full(0, None)),
             (&[(0, 1)], 2, 1, 500, Ok(())),

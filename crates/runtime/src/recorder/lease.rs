@@ -1,5 +1,5 @@
-//! Lease of a call: claimed with the first durable record, renewed after a third of its term, checked
-//! before every send, released at the end.
+//! Lease of a call: claimed with the first durable record, renewed after a third of its term,
+//! checked before every send, released at the end.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use super::{Recorder, unrecorded};
 use crate::Options;
 
 impl Recorder {
-    /// Takes the right to write about the call together with what is saved next. From now on
-    /// everything has to be on the disk.
+    /// Claims the lease with the next append; from then on every append waits for the disk.
     pub(crate) fn claim(&mut self, options: &Options) {
         self.durable = true;
         if self.fence.is_none() {
@@ -22,7 +21,7 @@ impl Recorder {
         }
     }
 
-    /// Prolongs the lease, if a good part of it is over.
+    /// Renews the lease once a third of its term is over.
     pub(crate) async fn prolong(&mut self, options: &Options) -> Result<(), Stop> {
         let Some(fence) = self.fence else { return Ok(()) };
         let now = self.clock.time();
@@ -37,14 +36,14 @@ impl Recorder {
         Ok(())
     }
 
-    /// Leave to send what is on record as submitted since a moment: while the lease surely holds, and
-    /// no longer than the time that is given it before its absence counts.
+    /// Clearance to send a recorded submission. It ends a tenth of the term before the lease does,
+    /// or `final_after` past the submission, whichever is earlier.
     pub(crate) fn clearance(&self, options: &Options, submitted: &DualTime) -> Clearance {
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::Clearance.is_off() {
             return Clearance::default();
         }
-        // A lease of which nobody knows whether it holds gives no leave.
+        // A lease that may be lost gives no clearance.
         let expiry = match &self.leased {
             Some(leased) => {
                 let leased = leased.later(options.lease - options.lease / 10);
@@ -57,15 +56,15 @@ impl Recorder {
         Clearance::until(expiry, move || clock.time())
     }
 
-    /// Leaves the right to write about the call where it is, for whoever hands the answer over.
+    /// Hands the fencing token over, so that the lease lasts until the result is delivered.
     pub(crate) fn leave_fence(&mut self) -> Option<Fence> {
         self.fence.take()
     }
 
-    /// Gives the right to write about the call back.
+    /// Releases the lease.
     pub(crate) async fn release(&mut self) {
         if let Some(fence) = self.fence.take() {
-            // A lease that cannot be given back runs out by itself.
+            // A lease that cannot be released expires.
             let _ =
                 self.patience.hold(self.store.release(&self.id, fence, Disclosure::Outcome)).await;
         }

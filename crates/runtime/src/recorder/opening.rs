@@ -1,34 +1,34 @@
-//! What a journal begins with: nothing, or what somebody else wrote before.
+//! Start state of a recorder: empty for a new call, or the recorded progress of a recovered one.
 
 use std::sync::Arc;
 
 use haft_ledger::Fence;
 use haft_model::{Actor, CallPhase, DualTime, InvocationId, Status};
 
-/// What a journal begins with.
+/// Start state of a recorder.
 pub(crate) struct RecorderStart {
-    /// The call's id.
+    /// Id of the invocation.
     pub(crate) id: InvocationId,
-    /// Who called.
+    /// Calling actor.
     pub(crate) actor: Arc<Actor>,
-    /// When it came in, for a call that is taken up again.
+    /// Progress of a recovered call; `None` for a new one.
     pub(crate) taken_up: Option<TakenUp>,
 }
 
-/// Where a call that is taken up again had got to.
+/// Recorded progress of a recovered call.
 pub(crate) struct TakenUp {
-    /// Its contract.
+    /// Contract, as `id@version`.
     pub(crate) subject: String,
-    /// The right to write about it.
+    /// Fencing token of the new lease.
     pub(crate) fence: Fence,
-    /// When it was taken.
+    /// Time at which the lease was claimed.
     pub(crate) leased: DualTime,
-    /// Its status.
+    /// Last recorded status.
     pub(crate) status: Status,
-    /// How many reports of progress there are.
+    /// Sequence number of the last progress report; 0 for none.
     pub(crate) progress: u64,
-    /// The phases that are over.
+    /// Phases that ended before the takeover.
     pub(crate) phases: Vec<CallPhase>,
-    /// How long ago that is, in microseconds.
+    /// Microseconds since the call began.
     pub(crate) age: u64,
 }

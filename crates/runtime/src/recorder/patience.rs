@@ -1,4 +1,4 @@
-//! How long a call waits for the ledger: never longer than the call itself may take.
+//! Ledger timeout: bounds how long a call waits for an append, and never beyond its own deadline.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use tokio::time::Instant;
 
 use crate::Runtime;
 
-/// What a call waits before its own time is known, and the most it waits at once.
+/// Ledger timeout before the call's own timeout is known, and its upper bound.
 const USUAL: Duration = Duration::from_secs(10);
 
-/// What it waits even where its time is over: an end has to be written after it.
+/// Lower bound of the ledger timeout: a call past its deadline still records its end.
 const LEAST: Duration = Duration::from_secs(1);
 
-/// How long the ledger may take, for one call.
+/// Ledger timeout of one call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     time: Duration,
@@ -24,34 +24,34 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// That of a call of which nothing is known yet.
+    /// The default, for a call whose contract is not resolved yet.
     pub(super) fn new() -> Patience {
         Patience { time: USUAL, until: None }
     }
 
-    /// That of a call that may take so long.
+    /// The timeout for a call with this timeout of its own.
     pub(super) fn of(time: Duration) -> Patience {
         Patience { time: time.min(USUAL), until: None }
     }
 
-    /// The same for a call whose time runs out then.
+    /// Adds the call's deadline.
     pub(super) fn until(self, until: Instant) -> Patience {
         Patience { until: Some(until), ..self }
     }
 
-    /// When waiting that begins now ends.
+    /// Deadline of a wait that begins now.
     pub(super) fn end(self) -> Instant {
         let now = Instant::now();
         let end = now + self.time;
         self.until.map_or(end, |until| until.min(end)).max(now + LEAST)
     }
 
-    /// When waiting ends that a call can do without.
+    /// Deadline of an append that the call can do without.
     pub(super) fn short(self) -> Instant {
         self.end().min(Instant::now() + LEAST)
     }
 
-    /// Waits for the ledger, and no longer than that.
+    /// Waits for the ledger until the deadline; then the ledger counts as unwritable.
     pub(super) async fn hold<T>(
         self,
         asked: impl Future<Output = Result<T, Error>>,
@@ -64,7 +64,7 @@ impl Patience {
 }
 
 impl Runtime {
-    /// Refuses a call that nothing could be recorded of.
+    /// Refuses a call while the store is down.
     pub(crate) fn is_recordable(&self) -> Result<(), Stop> {
         match self.store.health().outage() {
             None => Ok(()),
@@ -73,7 +73,7 @@ impl Runtime {
     }
 }
 
-/// What a caller hears while the store is down.
+/// Refusal while the store is down.
 fn unavailable(outage: &Outage) -> Stop {
     let Outage { cause, since } = outage;
     let words = format!("nothing can be put on record, so no calls are taken: {cause}");
@@ -82,13 +82,14 @@ fn unavailable(outage: &Outage) -> Stop {
         .because(json!({ "since": since }))
 }
 
-/// What a caller hears when the ledger cannot be written.
+/// Refusal of a call that the ledger could not record.
 pub(crate) fn unrecorded(fault: Error) -> Stop {
     Stop::new(code(&fault), format!("the call cannot be recorded: {fault}"))
         .help("`haft audit verify` tells what is wrong with the store")
 }
 
-/// Whether a fault of the ledger passes by itself, or once a person sees to the disk.
+/// Code of a ledger error: `StoreUnavailable` for outages, `Internal` for refused guards and
+/// damage.
 pub(crate) fn code(fault: &Error) -> Code {
     match fault {
         Error::Unopenable { .. }

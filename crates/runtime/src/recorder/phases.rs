@@ -1,13 +1,13 @@
-//! The phases of a call, each noted once and with the time it took.
+//! Phase timing of a call: records each phase once, with its outcome and duration.
 
 use haft_model::{CallPhase, PhaseLine, PhaseOutcome};
 
 use super::Recorder;
 
 impl Recorder {
-    /// Notes that a phase is over.
+    /// Records the end of a phase; the time counts from the end of the one before.
     pub(crate) fn phase(&mut self, phase: CallPhase, outcome: PhaseOutcome) {
-        // A call that is taken up again, or asked about again, passes some phases twice.
+        // A recovered or reauthorized call passes some phases twice.
         if self.seen & (1 << phase.number()) != 0 {
             return;
         }
@@ -17,7 +17,7 @@ impl Recorder {
         self.phase_from = to;
     }
 
-    /// Notes how a phase ended, and hands its answer on.
+    /// Records the outcome of a phase and returns its result.
     pub(crate) fn phase_of<T, E>(
         &mut self,
         phase: CallPhase,
@@ -28,7 +28,7 @@ impl Recorder {
         answer
     }
 
-    /// Notes how a phase ended that is not over while there is something in its way.
+    /// Records the outcome of a phase, unless `Some` says that it is not over yet.
     pub(crate) fn phase_unless<T, E>(
         &mut self,
         phase: CallPhase,
@@ -40,7 +40,7 @@ impl Recorder {
         }
     }
 
-    /// Notes every phase up to one that was never entered.
+    /// Records every phase up to `last` that was never entered as skipped.
     pub(crate) fn skip_to(&mut self, last: CallPhase) {
         for phase in CallPhase::ALL.iter().filter(|phase| **phase <= last) {
             if self.seen & (1 << phase.number()) == 0 {

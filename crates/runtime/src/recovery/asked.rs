@@ -1,4 +1,4 @@
-//! What people had been asked about a call whose process is gone.
+//! Approval questions of a recovered call.
 
 use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{Event, InputEnded, InvocationId, QuestionState, Status, Stop};
@@ -6,7 +6,7 @@ use haft_model::{Event, InputEnded, InvocationId, QuestionState, Status, Stop};
 use crate::pipeline::CallPipeline;
 
 impl CallPipeline<'_> {
-    /// The last question whether the call may run.
+    /// The last approval question that was not withdrawn; forms do not count.
     pub(super) async fn last_question(
         &mut self,
         id: &InvocationId,
@@ -24,8 +24,7 @@ impl CallPipeline<'_> {
         Ok(found)
     }
 
-    /// Closes what a backend had asked: whoever held its connection is gone, and so is the backend's
-    /// wish to know.
+    /// Withdraws an open elicitation: the backend's connection died with its process.
     pub(super) async fn close_forms(&mut self, id: &InvocationId) -> Result<(), Stop> {
         if self.journal.status() != Status::NeedsInput {
             return Ok(());

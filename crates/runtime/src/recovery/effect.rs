@@ -1,5 +1,5 @@
-//! What became of an effect that had begun when its process died, or of which nothing was known at the
-//! end of its call: what the backend says, once it is too late for another answer.
+//! Effect lookup in recovery: asks the backend for the outcome of a submitted call, once the effect
+//! can no longer happen late.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::idempotency::backend_key;
 use crate::pipeline::{CallPipeline, Halt, new_id};
 use crate::recorder::unrecorded;
 
-/// How long an effect of which nothing is known is looked for.
+/// How long an unknown effect is looked up again.
 const LOOKED_FOR: Duration = Duration::from_secs(60 * 60);
 
 impl CallPipeline<'_> {
-    /// What became of an effect that had begun when the process died: what the backend says, else
-    /// nobody knows.
+    /// Asks the backend for the outcome of a call that was submitted when its process died; the
+    /// effect stays unknown where the backend cannot tell.
     pub(super) async fn found_out(&mut self, past: &Past, id: &InvocationId) -> RecoveryResult {
-        // The attempt that was under way is the last one there was.
+        // The interrupted attempt is the last recorded one.
         self.attempt = past.attempts();
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::RecoveryLookup.is_off() {
@@ -63,8 +63,8 @@ impl CallPipeline<'_> {
 }
 
 impl Runtime {
-    /// Looks again at effects of which nothing is known, once they can no longer take place by
-    /// themselves. What cannot be found out now is looked at the next time, for an hour.
+    /// Looks up unknown effects of finished calls, once they can no longer happen late. Repeats at
+    /// each recovery, for an hour.
     pub(super) async fn look_again(&self) -> Result<(), Stop> {
         let mut filter = RunFilter { unknown: true, most: PAGE, ..RunFilter::default() };
         loop {
@@ -83,7 +83,7 @@ impl Runtime {
         }
     }
 
-    /// Asks once more about one effect, and puts what the backend says on record.
+    /// Looks up one unknown effect and records what the backend says.
     async fn settled_late(&self, id: &InvocationId) -> Result<(), Stop> {
         let past = self.past(id).await?;
         let now = self.clock.time();
@@ -91,7 +91,7 @@ impl Runtime {
         let Some(until) = past.until().filter(due) else { return Ok(()) };
         let planned = &past.planned;
         let call = Call::new(planned.actor.clone(), planned.requested.clone(), Value::Null);
-        // A walk that leaves nothing behind, to understand the call as it was.
+        // A pipeline that records nothing, to rebuild the plan.
         let mut walk = CallPipeline::begin(self, &call, new_id());
         let understood = walk.as_it_was(&past, id, past.ran()).await;
         let Ok((call, understood)) = understood else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What the ledger tells about a call that somebody else began.
+//! Recorded history of a call, read by the process that recovers it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::plan::BoundPlan;
 use crate::recorder::unrecorded;
 use crate::{Reader, Runtime};
 
-/// What the ledger tells about an open call.
+/// Facts of a call, in order.
 pub(crate) struct Past {
     pub(super) planned: Planned,
     pub(super) facts: Vec<Fact>,
 }
 
 impl Runtime {
-    /// What the ledger tells about a call.
+    /// Reads the history of a call from the ledger.
     pub(crate) async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
         let entries = self.store.story(id).await.map_err(unrecorded)?;
         let mut facts = Vec::new();
@@ -37,7 +37,7 @@ impl Runtime {
 }
 
 impl Past {
-    /// Whether an effect may have begun of which nobody knows the end.
+    /// Returns true if an attempt was submitted and did not end without an effect.
     pub(super) fn submitted(&self) -> bool {
         let mut open = BTreeSet::new();
         for fact in &self.facts {
@@ -45,7 +45,7 @@ impl Past {
                 Event::Submitted(submitted) => {
                     open.insert(submitted.attempt);
                 }
-                // An attempt that did nothing says nothing of those before it.
+                // An attempt without an effect says nothing about those before it.
                 Event::AttemptEnded(ended) if !ended.effect.may_have_happened() => {
                     open.remove(&ended.attempt);
                 }
@@ -55,7 +55,7 @@ impl Past {
         !open.is_empty()
     }
 
-    /// How long what was sent may still take effect, where that is on record.
+    /// Moment until which a submission may still take effect; `None` if no record says.
     pub(crate) fn until(&self) -> Option<DualTime> {
         let sent = self.facts.iter().filter_map(|fact| match &fact.event {
             Event::Submitted(submitted) => submitted.until.clone(),
@@ -64,7 +64,7 @@ impl Past {
         sent.reduce(DualTime::max)
     }
 
-    /// The same with a deadline for submissions whose record has none: so long after they were recorded.
+    /// The same, with `possible_for` after the record for submissions that state no moment.
     pub(crate) fn until_or_after(&self, possible_for: Duration) -> Option<DualTime> {
         let sent = self.facts.iter().filter_map(|fact| match &fact.event {
             Event::Submitted(submitted) => {
@@ -81,7 +81,7 @@ impl Past {
         self.facts.iter().filter(started).count().try_into().unwrap_or(u32::MAX - 1)
     }
 
-    /// The decision that let it run.
+    /// The last decision that allowed the call.
     pub(super) fn allowed(&self) -> Option<&Decided> {
         self.facts.iter().rev().find_map(|fact| match &fact.event {
             Event::PermissionDecided(decided) => decided.call_input.is_some().then_some(&**decided),
@@ -89,7 +89,7 @@ impl Past {
         })
     }
 
-    /// Whether it was about to be carried out by this very driver, with these effects.
+    /// Returns true if the call was ready to run on the same driver version with the same effects.
     pub(super) fn by(&self, understood: &BoundPlan) -> bool {
         self.facts.iter().any(|fact| match &fact.event {
             Event::ArgumentsReady(ready) => {
@@ -132,13 +132,13 @@ impl Past {
         selected.unwrap_or_else(|| format!("unresolved:{}", self.planned.requested))
     }
 
-    /// The digest of the input that ran, or was about to.
+    /// Digest of the input that was allowed to run.
     pub(super) fn ran(&self) -> Option<Digest> {
         let frozen = self.allowed().and_then(|decided| decided.call_input.as_ref());
         frozen.map(|kept| kept.digest.clone())
     }
 
-    /// The digest of the input that was judged last.
+    /// Digest of the input that was judged last.
     pub(super) fn judged(&self) -> Option<Digest> {
         self.facts.iter().rev().find_map(|fact| match &fact.event {
             Event::PermissionDecided(decided) => Some(decided.permission_input.digest.clone()),

@@ -1,4 +1,5 @@
-//! Hooks that are told of decisions: whoever was not told before a process died is told after it.
+//! Hook notification in recovery: hooks that were not notified of a decision before the crash are
+//! notified before the call runs.
 
 use haft_model::{Call, Decided, Event, Fact, HookPoint, Status};
 
@@ -10,7 +11,7 @@ use crate::pipeline::{CallPipeline, Halt};
 use crate::plan::BoundPlan;
 
 impl Past {
-    /// The decision that let it run, where nobody is on record as told of it.
+    /// The allowing decision, if no hook is on record as notified of it.
     pub(super) fn untold(&self) -> Option<&Decided> {
         let decided = self.allowed()?;
         let mut since = self.facts.iter().rev().take_while(|fact| !allows(fact));
@@ -21,19 +22,20 @@ impl Past {
         (!told).then_some(decided)
     }
 
-    /// The same where the answers of people do not make a decision anew, of which all are told.
+    /// The same, unless the approvers' answers lead to a new decision, which notifies the hooks
+    /// itself.
     pub(super) fn untold_by(&self, walk: &CallPipeline<'_>) -> Option<&Decided> {
         self.untold().filter(|_| !walk.journal.may_note(Status::Approved))
     }
 }
 
-/// Whether a fact is a decision that lets a call run.
+/// Returns true for a decision that allows the call.
 fn allows(fact: &Fact) -> bool {
     matches!(&fact.event, Event::PermissionDecided(decided) if decided.call_input.is_some())
 }
 
 impl CallPipeline<'_> {
-    /// Carries a call out, once everybody was told of the decision that lets it run.
+    /// Notifies the hooks of the allowing decision, then runs the call.
     pub(super) async fn told_and_run(
         &mut self,
         untold: Option<&Decided>,
@@ -44,7 +46,7 @@ impl CallPipeline<'_> {
         self.carry_out(call, cleared, &CallOptions::default()).await
     }
 
-    /// Tells of a decision whoever wants to know, before anything runs. One who says no is heard.
+    /// Notifies the hooks of a decision; a hook that denies stops the call.
     async fn tell_of(
         &mut self,
         decided: Option<&Decided>,

@@ -1,4 +1,4 @@
-//! A secret in other alphabets: what a backend that repeats its request may answer with.
+//! Encoded forms of a secret: percent-encoding, hexadecimal and base64, as backends echo it.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use haft_model::Secret;
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Shorter than this, a piece of base64 turns up by chance.
+/// Minimum length in bytes of a form; shorter base64 recurs by chance.
 const SHORTEST: usize = 8;
 
-/// Percent signs, hexadecimal, and base64 wherever the secret begins inside of what was encoded.
+/// Percent-encoded, hexadecimal and base64 forms, at all three offsets within a base64 group.
 pub(super) fn all(text: &str) -> Vec<Secret> {
     let (hex, address) = (hexadecimal(text), |byte| format!("%{byte:02X}"));
     let mut forms = vec![percent(text, address), percent(text, |byte| format!("%{byte:02x}"))];
@@ -43,13 +43,13 @@ fn hexadecimal(text: &str) -> String {
     })
 }
 
-/// The letters of base64 that follow from the secret alone, if `before` bytes precede it.
+/// The base64 digits that depend on the secret alone, if `before` bytes precede it.
 fn inside_base64(secret: &[u8], before: usize, alphabet: &[u8; 64]) -> String {
     let bits: Vec<bool> = secret
         .iter()
         .flat_map(|byte| (0..8).rev().map(move |place| byte >> place & 1 == 1))
         .collect();
-    // The first letters share bits with what precedes the secret, so they are left to chance.
+    // The first digits share bits with the preceding bytes, so they are left out.
     let shared = (6 - before * 8 % 6) % 6;
     let own = bits.get(shared..).unwrap_or_default();
     let letters = own.chunks_exact(6).map(|six| {

@@ -1,15 +1,15 @@
-//! A text inside JSON that is itself a text, as the usual writers of JSON write it.
+//! JSON-escaped forms of a text, as common JSON encoders write it inside a string.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// How often JSON may stand inside JSON.
+/// Greatest depth of JSON inside a JSON string.
 const DEEPEST: usize = 3;
 
-/// Every other way in which a text stands inside JSON: with slashes escaped or not, with letters
-/// beyond ASCII written as numbers or not, and the whole once more inside another text.
+/// Every escaped form of a text: slashes escaped or not, non-ASCII as `\u` escapes or not, and each
+/// of them escaped again up to the depth.
 pub(super) fn all(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut layer = BTreeSet::from([text.to_owned()]);

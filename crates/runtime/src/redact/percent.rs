@@ -1,17 +1,17 @@
-//! A secret that stands percent-encoded in a text, whichever of its letters were encoded, in which
-//! case, and how often over.
+//! Percent-encoded secrets: finds a secret with any subset of its bytes encoded, in either case, up
+//! to three times over.
 //!
-//! Forms cannot be listed: with each letter encoded or not there are more than can be kept. So a text
-//! is read along the secret, letter by letter, in every way in which it can be meant.
+//! The forms are too many to list, so the search decodes the text along the secret, byte by byte,
+//! in every possible reading.
 
 use std::ops::Range;
 
 use super::WITHHELD;
 
-/// How often over a text may be encoded.
+/// Greatest number of nested encodings.
 const DEEPEST: u32 = 3;
 
-/// The text without a value that stands in it encoded, and how often it did; none where it does not.
+/// Redacts an encoded value and returns the count; `None` if the text does not contain it.
 pub(super) fn without(text: &str, value: &str) -> Option<(String, u64)> {
     let mut found = find(text, value, 0)?;
     let (mut clean, mut count, mut from) = (String::with_capacity(text.len()), 0, 0);
@@ -28,12 +28,12 @@ pub(super) fn without(text: &str, value: &str) -> Option<(String, u64)> {
     Some((clean, count))
 }
 
-/// Whether a value stands encoded in a text.
+/// Returns true if a text contains the encoded value.
 pub(super) fn holds(text: &str, value: &str) -> bool {
     find(text, value, 0).is_some()
 }
 
-/// Where a value stands first from here on.
+/// Range of the first match from `from` on.
 fn find(text: &str, value: &str, from: usize) -> Option<Range<usize>> {
     let (text, value) = (text.as_bytes(), value.as_bytes());
     let is_encoded = text.contains(&b'%') || value.contains(&b' ') && text.contains(&b'+');
@@ -44,7 +44,7 @@ fn find(text: &str, value: &str, from: usize) -> Option<Range<usize>> {
     (from..text.len()).find_map(|start| Some(start..end(text, value, start, &mut room)?))
 }
 
-/// Where a value ends that begins here.
+/// End of a match that starts at `start`.
 fn end(
     text: &[u8],
     value: &[u8],
@@ -62,21 +62,21 @@ fn end(
         if here.is_empty() {
             return None;
         }
-        // Several readings may come to the same place.
+        // Several readings may end at the same offset.
         here.sort_unstable();
         here.dedup();
     }
     here.last().copied()
 }
 
-/// Every place where one byte ends that begins here, written as it is or encoded.
+/// Collects every offset at which one byte, plain or encoded, may end.
 fn ends(text: &[u8], at: usize, byte: u8, depth: u32, found: &mut Vec<usize>) {
     let Some(letter) = text.get(at) else { return };
-    // Forms write a space as a plus, which may be encoded in its turn.
+    // Form encoding writes a space as a plus, which may be encoded itself.
     if *letter == byte || byte == b' ' && *letter == b'+' {
         found.push(at + 1);
     }
-    // Whatever is encoded begins with a percent sign, however often over.
+    // Every nested encoding starts with a percent sign.
     if depth == 0 || *letter != b'%' {
         return;
     }
@@ -98,7 +98,7 @@ fn ends(text: &[u8], at: usize, byte: u8, depth: u32, found: &mut Vec<usize>) {
     }
 }
 
-/// How half a byte is written.
+/// Hexadecimal digits of half a byte, in both cases.
 fn digits(half: u8) -> impl Iterator<Item = u8> {
     let (small, large) = match half {
         0..=9 => (b'0' + half, None),

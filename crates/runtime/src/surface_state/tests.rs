@@ -1,4 +1,4 @@
-//! Scopes: whose they are, and how long they are remembered.
+//! Tests of surface scopes: isolation and expiry.
 
 use haft_model::{Actor, Role};
 

@@ -1,4 +1,4 @@
-//! The four inputs of a call, as people may see them.
+//! Inputs of a traced call, redacted.
 
 use haft_ledger::Story;
 use haft_model::{PayloadRef, Stop};
@@ -6,15 +6,14 @@ use serde_json::{Map, Value, json};
 
 use crate::Runtime;
 
-/// What stands where a value is not shown.
+/// Placeholder for a redacted value.
 const WITHHELD: &str = "[withheld]";
 
-/// The four inputs as people may see them, in the order in which they came to be; none where the call
-/// did not get that far.
+/// The four inputs in pipeline order, redacted; `None` where the call did not get that far.
 pub struct ShownInputs(pub Vec<(&'static str, Option<(PayloadRef, Value)>)>);
 
 impl ShownInputs {
-    /// For machines: digest, size, names of fields and values as far as they may be seen.
+    /// JSON: digest, size, field names and redacted value of each.
     pub fn json(&self) -> Value {
         let each = self.0.iter().map(|(name, input)| {
             let value = input.as_ref().map(|(kept, value)| {
@@ -27,7 +26,7 @@ impl ShownInputs {
 }
 
 impl Runtime {
-    /// The inputs of a call, without what its contract calls sensitive.
+    /// Reads the inputs and redacts the fields that the contract declares sensitive.
     pub(super) async fn shown_inputs(&self, story: &Story) -> Result<ShownInputs, Stop> {
         let kept = [
             ("model", &story.inputs.model),
@@ -54,7 +53,7 @@ impl Runtime {
             return Ok(json!(format!("[{} bytes that are not JSON]", kept.size)));
         };
         let world = self.world();
-        // Nobody knows what is sensitive in a call whose contract is not known.
+        // Without its contract the sensitive fields are unknown, so all are redacted.
         let Some(entry) = world.snapshot.find(&story.tool_id) else {
             return Ok(named_only(kept, WITHHELD));
         };
@@ -67,7 +66,7 @@ impl Runtime {
     }
 }
 
-/// The names of the fields, and the values that the log itself holds.
+/// Field names with placeholders, and the values that the ledger entry itself holds.
 fn named_only(kept: &PayloadRef, stand_in: &str) -> Value {
     let mut fields: Map<String, Value> =
         kept.keys.iter().map(|key| (key.clone(), json!(stand_in))).collect();

@@ -1,7 +1,7 @@
-//! The queue under orders of events that a machine would hardly ever try: nobody waits for ever.
+//! Model checking of the queue: explores task schedules and finds deadlocks and lost wakeups.
 //!
-//! The files are those of the runtime; only the lock is another one, which lets a scheduler of its own
-//! decide who goes on after each step.
+//! It includes the runtime's source files; only the mutex is replaced, so that a scheduler picks
+//! the next task after each step.
 
 #![expect(clippy::unwrap_used, reason = "a turn that cannot be had fails the test")]
 
@@ -29,14 +29,14 @@ use shuttle::scheduler::{DfsScheduler, PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
 use slots::{Queue, SlotRequest};
 
-/// One that wants a turn: who, what, whether shared, how urgent, and whether it stops waiting.
+/// A call: actor, locks, shared, priority, and whether it cancels its wait.
 #[derive(Clone, Copy)]
 struct Guest(&'static str, &'static [&'static str], bool, i32, bool);
 
-/// How urgent the guest is who lends the place at the end.
+/// Priority of the call that lends its slot at the end.
 const URGENT: i32 = 5;
 
-/// Writers and readers of paths inside each other, two of whom lose interest.
+/// Writers and readers of nested paths, two of which cancel.
 const CROWD: [Guest; 6] = [
     Guest("ann", &["file:a", "file:b"], false, 0, false),
     Guest("bob", &["file:b", "file:a/x"], false, 1, false),
@@ -46,14 +46,14 @@ const CROWD: [Guest; 6] = [
     Guest("cleo", &[], true, URGENT, false),
 ];
 
-/// Enough for a fight over two locks, and few enough to try every order up to a bound.
+/// Enough for a conflict over two locks, and few enough to try every schedule up to a bound.
 const PAIR: [Guest; 3] = [
     Guest("ann", &["file:a", "file:b"], false, 0, false),
     Guest("bob", &["file:b", "file:a"], false, 0, false),
     Guest("ann", &["file:a"], true, 1, true),
 ];
 
-/// Who is inside, two bits for each: shared or alone.
+/// Calls that hold a slot now.
 #[derive(Default)]
 struct Inside(std::sync::Mutex<Vec<Guest>>);
 
@@ -100,8 +100,8 @@ async fn visit(guest: Guest, queue: Arc<Queue>, inside: Arc<Inside>, places: usi
     drop(slot);
 }
 
-/// All come at once and all have to leave. A visit that nothing wakes is a deadlock, which the
-/// scheduler finds and reports.
+/// All calls start at once and all have to end. The scheduler reports a call that is never woken as
+/// a deadlock.
 fn all_visit(guests: &'static [Guest], places: usize) {
     let queue = Arc::new(Queue::new(places));
     assert_eq!(queue.max_parallel(), places as u64);
@@ -117,7 +117,7 @@ fn all_visit(guests: &'static [Guest], places: usize) {
     });
 }
 
-/// How many orders a scheduler tried.
+/// Number of schedules that a scheduler tried.
 fn tried(
     scheduler: impl shuttle::scheduler::Scheduler + 'static,
     guests: &'static [Guest],

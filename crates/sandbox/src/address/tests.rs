@@ -1,4 +1,4 @@
-//! Every spelling of a closed address is closed, and nothing else is.
+//! Tests of the address guard: every spelling of a blocked address is blocked, and nothing else.
 
 use super::*;
 
@@ -71,7 +71,7 @@ fn non_plain_web_address_is_refused_with_reason() {
         ("http://", Forbidden::Malformed("empty host".into())),
         ("http://1.2.3.4.5/", Forbidden::Malformed("invalid IPv4 address".into())),
         ("http://4294967296/", Forbidden::Malformed("invalid IPv4 address".into())),
-        // The zone of an address, as the link that it is on, belongs to one machine and into no URL.
+        // An IPv6 zone id names a link of one machine and does not belong into a URL.
         ("http://[fe80::1%25eth0]/", Forbidden::Malformed("invalid IPv6 address".into())),
         ("http://[::1%lo]/", Forbidden::Malformed("invalid IPv6 address".into())),
         ("unix:///run/docker.sock", Forbidden::Scheme("unix".into())),

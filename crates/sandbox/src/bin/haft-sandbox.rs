@@ -1,4 +1,4 @@
-//! The launcher as a program of its own, for whoever cannot call it first in their own `main`.
+//! Launcher binary: for hosts that cannot call the launcher first in their own `main`.
 
 use std::process::ExitCode;
 

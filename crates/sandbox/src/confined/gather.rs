@@ -1,10 +1,10 @@
-//! What a program is given to read, and the beginning of what it says.
+//! Bounded output capture: feeds a program's standard input and keeps the head of its outputs.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{Feed, ProgramOutput};
 
-/// The beginning of an output.
+/// The head of an output.
 pub(super) struct OutputHead {
     bytes: Vec<u8>,
     most: usize,
@@ -12,12 +12,12 @@ pub(super) struct OutputHead {
 }
 
 impl OutputHead {
-    /// At most so many bytes.
+    /// Keeps at most `most` bytes.
     pub(super) fn new(most: usize) -> OutputHead {
         OutputHead { bytes: Vec::new(), most, cut: false }
     }
 
-    /// Reads to the end and keeps the beginning, so that whoever talks too much is never stuck.
+    /// Reads to the end and keeps the head, so that a program never blocks on a full pipe.
     pub(super) async fn hear(&mut self, mut from: ProgramOutput) {
         let mut piece = vec![0; 16 * 1024];
         while let Ok(length @ 1..) = from.read(&mut piece).await {
@@ -35,7 +35,7 @@ impl OutputHead {
         self.bytes
     }
 
-    /// What a launcher that broke said last.
+    /// The last line that is not blank, as the reason of a broken launcher.
     pub(super) fn last_line(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
@@ -43,7 +43,7 @@ impl OutputHead {
     }
 }
 
-/// A program need not read what it is given.
+/// Writes standard input. A program need not read it.
 pub(super) async fn give(feed: Option<Feed>, stdin: Vec<u8>) {
     if let Some(mut feed) = feed {
         let _ = feed.write_all(&stdin).await;

@@ -1,4 +1,4 @@
-//! The line to a launcher, from our end: everything that it tells until it is gone.
+//! Launcher channel: receives the reports of a launcher until it exits.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -20,21 +20,21 @@ use super::{ExitKind, NetworkAccess, RefusedAccess, StartRefusal};
 use crate::gate::{TrafficBook, serve};
 use crate::launcher::Report;
 
-/// How much the launcher may have to say.
+/// Most bytes of all reports together.
 const LONGEST: usize = 256 * 1024;
 
-/// How often it is looked whether a process is gone that cannot tell.
+/// Poll interval for a process that exits without a report.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
-/// Somebody who listens to the line, whether or not anybody asks what was heard, and who serves the
-/// program's gate as long as there is a line.
+/// The task that receives reports, also while no caller waits, and that serves the program's gate
+/// as long as the channel is open.
 #[derive(Debug)]
 pub(super) struct Listening {
     task: JoinHandle<Result<ExitReport, StartRefusal>>,
     first: First,
 }
 
-/// The first process inside, once it has said who it is.
+/// The pidfd of the first process inside, once it has reported.
 type First = Arc<OnceLock<OwnedFd>>;
 
 impl Listening {
@@ -45,13 +45,13 @@ impl Listening {
         Ok(Listening { task: tokio::spawn(listened(line, network, Arc::clone(&first))), first })
     }
 
-    /// Waits until the line ends. Must not be asked again once it answered.
+    /// Waits until the channel ends. Must not be called again after it returned.
     pub(super) async fn told(&mut self) -> Result<ExitReport, StartRefusal> {
         let told = (&mut self.task).await;
         told.unwrap_or_else(|fault| Err(StartRefusal::Broken(fault.to_string())))
     }
 
-    /// Kills the first process inside, if it is there.
+    /// Kills the first process inside, if it exists.
     pub(super) fn kill(&self) {
         if let Some(first) = self.first.get() {
             let _ = pidfd_send_signal(first, Signal::KILL);
@@ -73,12 +73,12 @@ async fn listened(
     let tally = TrafficBook::default();
     let mut serving = JoinSet::new();
     let mut text = Vec::new();
-    // A line that breaks has ended.
+    // A broken channel counts as ended.
     while let Ok((1.., file)) = next(&line, &mut text).await {
         if text.len() > LONGEST {
             return Err(StartRefusal::Broken(format!("it told more than {LONGEST} bytes")));
         }
-        // A file comes with the report that was read last.
+        // A descriptor comes with the report that was read last.
         let Some(file) = file else { continue };
         match (reports(&text).next_back().transpose()?, &network) {
             (Some(Report::First), _) => drop(first.set(file)),
@@ -98,7 +98,7 @@ async fn listened(
     Ok(told)
 }
 
-/// Takes what is there from the line: bytes, and a file that came along.
+/// Receives what is there: bytes, and a descriptor that came along.
 async fn next(line: &UnixStream, text: &mut Vec<u8>) -> io::Result<(usize, Option<OwnedFd>)> {
     loop {
         line.readable().await?;
@@ -126,15 +126,15 @@ fn first(message: RecvAncillaryMessage<'_>) -> Option<OwnedFd> {
     }
 }
 
-/// The door of the gate: it was made inside, where it leads to, and is answered here.
+/// The gate's listener: the launcher binds it inside the sandbox, and this process serves it.
 fn open(door: OwnedFd) -> io::Result<TcpListener> {
     let door = std::net::TcpListener::from(door);
     door.set_nonblocking(true)?;
     TcpListener::from_std(door)
 }
 
-/// Waits until the first process inside, which did not say how it went, is gone with all the others.
-/// It happens to whom somebody killed, and nothing else is hurt by looking now and then.
+/// Waits until the first process inside, which was killed before its report, is gone with all
+/// others. Polling is enough for so rare a case.
 async fn gone(first: &First) {
     let Some(first) = first.get() else { return };
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -150,7 +150,7 @@ fn reports(text: &[u8]) -> impl DoubleEndedIterator<Item = Result<Report, StartR
     })
 }
 
-/// What the reports come to.
+/// Folds the reports into the exit.
 fn told(text: &[u8]) -> Result<ExitReport, StartRefusal> {
     let mut told = ExitReport::default();
     for report in reports(text) {

@@ -1,4 +1,4 @@
-//! A program that is under way: what is said to it, what it says, and how it is ended.
+//! Running program: its pipes, its termination and its exit.
 
 use std::io;
 use std::net::Shutdown;
@@ -21,13 +21,13 @@ use crate::HostTraffic;
 use crate::group::Group;
 use crate::launcher::Standby;
 
-/// What is known of a launcher that did not say how it went.
+/// The reason of a launcher that ended without a report.
 pub(super) const WORDLESS: &str = "it ended without a word";
 
-/// What a program reads. Dropping it is the end of what there is to read.
+/// The standard input of a program. Drop closes it.
 pub type Feed = pipe::Sender;
 
-/// What a program says. Whoever takes it out of a [`Running`] leaves one that is at its end.
+/// An output of a program. Taking it out of a [`Running`] leaves one that is at its end.
 #[derive(Debug, Default)]
 pub struct ProgramOutput(pub(super) Option<pipe::Receiver>);
 
@@ -44,27 +44,27 @@ impl AsyncRead for ProgramOutput {
     }
 }
 
-/// A program that is under way. Dropping it ends everything that it started.
+/// A program in progress. Drop kills every process that it started.
 #[derive(Debug)]
 pub struct Running {
     /// Its standard input.
     pub stdin: Option<Feed>,
-    /// Its standard output. Somebody has to read it, or the program waits for that.
+    /// Its standard output. The caller must read it, or the program blocks.
     pub stdout: ProgramOutput,
-    /// Its standard error, of which the same is true.
+    /// Its standard error. The caller must read it, or the program blocks.
     pub stderr: ProgramOutput,
     pub(super) stop: Stop,
     pub(super) rest: Rest,
 }
 
 impl Running {
-    /// Ends it and everything that it started.
+    /// Kills it and every process that it started.
     pub fn stop(&mut self) {
         self.stop.now();
     }
 
-    /// Waits until it and everything that it started are gone. Whoever stops waiting may ask again.
-    /// What it said is not in the answer: the caller read it.
+    /// Waits until it and every process that it started are gone. Safe to cancel and call again.
+    /// The outputs are not in the answer: the caller read them.
     pub async fn ended(&mut self) -> Result<ProgramExit, StartRefusal> {
         let stopped = self.stop.used;
         let told = match stopped {
@@ -73,7 +73,7 @@ impl Running {
         };
         self.stop.spent();
         let end = match told.end {
-            // Whoever ended it knows better than the process does.
+            // After a stop, SIGKILL means that the caller cancelled.
             None | Some(ExitKind::Killed(9)) if stopped => ExitKind::CalledOff,
             Some(end) => end,
             None => return Err(StartRefusal::Broken(WORDLESS.to_owned())),
@@ -82,7 +82,7 @@ impl Running {
     }
 }
 
-/// What ends a process and everything that it started, at the latest when it is dropped.
+/// Kills a process and everything that it started, at the latest on drop.
 #[derive(Debug)]
 pub(super) struct Stop {
     how: Option<How>,
@@ -91,7 +91,7 @@ pub(super) struct Stop {
 
 #[derive(Debug)]
 pub(super) enum How {
-    /// The first process inside ends when the line to it does, and the kernel ends the others.
+    /// The first process inside exits when its channel closes, and the kernel kills the others.
     Line(UnixStream),
     Group(Option<u32>),
 }
@@ -105,13 +105,13 @@ impl Stop {
         let Some(how) = self.how.take() else { return };
         self.used = true;
         match how {
-            // Only our half: the other one tells when everything is gone.
+            // Only our half: the other half reports when everything is gone.
             How::Line(line) => drop(line.shutdown(Shutdown::Write)),
             How::Group(leader) => end_group(leader),
         }
     }
 
-    /// There is nothing left to end.
+    /// Disarms the stop: nothing is left to kill.
     pub(super) fn spent(&mut self) {
         self.how = None;
     }
@@ -123,7 +123,7 @@ impl Drop for Stop {
     }
 }
 
-/// Ends a process group; one that is gone is gone.
+/// Kills a process group, if it still exists.
 fn end_group(leader: Option<u32>) {
     let leader = leader.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(leader) = leader {
@@ -131,28 +131,28 @@ fn end_group(leader: Option<u32>) {
     }
 }
 
-/// What is still to come of a process: its end, and what the launcher tells of it.
+/// The end of a process that is still to come, with the launcher's report.
 #[derive(Debug)]
 pub(super) struct Rest {
     process: Option<Process>,
     listening: Option<Listening>,
     told: Option<Result<ExitReport, StartRefusal>>,
-    /// What limits its memory, which is of no use once everything is gone.
+    /// The control group that limits its memory, removed with it.
     _group: Option<Group>,
-    /// Files that a program without walls reads where they are: with us.
+    /// Secret files that a program without a sandbox reads through this process.
     _held: Vec<OwnedFd>,
 }
 
-/// The process that has to be gone in the end.
+/// The process whose exit is awaited.
 #[derive(Debug)]
 pub(super) enum Process {
-    /// One that we started: the program itself, or a launcher of its own.
+    /// A child of this process: the program itself, or a launcher of its own.
     Child(Child),
-    /// The first process inside, which the launcher that stands by started; without that it ends.
+    /// The first process inside, a child of the standby launcher; dropping that ends it.
     Inside { _by: Arc<Standby> },
 }
 
-/// What is known of a program that is gone.
+/// What the launcher reported of a program that is gone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExitReport {
     pub(super) end: Option<ExitKind>,
@@ -166,13 +166,13 @@ impl Rest {
         Rest { process: Some(process), listening, told: None, _group: None, _held: held }
     }
 
-    /// The same with a group that is removed with it.
+    /// Adds a control group that is removed with it.
     pub(super) fn within(self, group: Option<Group>) -> Rest {
         Rest { _group: group, ..self }
     }
 
-    /// The same for what was told to end. Where that takes too long, the first process inside is
-    /// killed, or the launcher, and the kernel ends whatever is inside with it.
+    /// Waits after a kill. After the grace period the first process inside, or the launcher, is
+    /// killed, and the kernel ends everything inside with it.
     pub(super) async fn told_in_time(&mut self) -> Result<ExitReport, StartRefusal> {
         match timeout(GRACE, self.told()).await {
             Ok(told) => told,
@@ -194,7 +194,7 @@ impl Rest {
         Ok(ExitReport { end: Some(end_of(status)), layers, ..ExitReport::default() })
     }
 
-    /// Waits until everything is gone. May be dropped and asked again.
+    /// Waits until everything is gone. Safe to cancel and call again.
     pub(super) async fn told(&mut self) -> Result<ExitReport, StartRefusal> {
         if let Some(told) = &self.told {
             return told.clone();
@@ -210,9 +210,9 @@ impl Rest {
         self.told.insert(told).clone()
     }
 
-    /// Lets go of the process, which is gone or about to be. The line ends after the last process of
-    /// the program. What the kernel then does with its namespaces can take longer than the program
-    /// did, and concerns nobody who waits for that.
+    /// Lets go of a process that is gone or about to be. The channel closes after the last process
+    /// of the program. The kernel's removal of its namespaces can take longer than the program did,
+    /// and no caller waits for that.
     fn bury(&mut self) {
         match self.process.take() {
             Some(Process::Child(mut launcher)) => {

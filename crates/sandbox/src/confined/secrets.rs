@@ -1,4 +1,4 @@
-//! Secrets on their way to a program: as files in memory, so that no text of ours holds them.
+//! Secret hand-over: sealed memory files, so that no message to the launcher holds a secret.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,15 +6,15 @@ use std::os::fd::OwnedFd;
 use haft_model::Secret;
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom, fcntl_add_seals, memfd_create, seek};
 
-/// A file that holds a secret, that nobody can change, and that is on no disk.
+/// A sealed memory file that holds a secret.
 pub(super) fn sealed(secret: &Secret) -> io::Result<OwnedFd> {
     in_memory(secret.expose())
 }
 
-/// A file that nobody can change and that is on no disk, at its beginning.
+/// A sealed memory file with a text, positioned at its beginning.
 pub(crate) fn in_memory(text: &str) -> io::Result<OwnedFd> {
     let usual = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Some machines want it said that nobody runs it; kernels before 6.3 do not know the word.
+    // Some machines require `NOEXEC_SEAL`; kernels before 6.3 do not know it.
     let file = memfd_create("haft", usual | MemfdFlags::NOEXEC_SEAL)
         .or_else(|_| memfd_create("haft", usual))?;
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! How a process is started: by the launcher, or, where the workspace says so, without.
+//! Process start: through the launcher, or directly where the workspace turns the sandbox off.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ use crate::Launcher;
 use crate::group::{Entrance, Group};
 use crate::launcher::{LauncherInputs, Orders, environment, wrapped};
 
-/// What a program gets to read and to write.
+/// The program's ends of its pipes.
 struct Theirs {
     stdin: OwnedFd,
     stdout: OwnedFd,
@@ -33,8 +33,8 @@ impl Theirs {
 }
 
 impl ConfinedProgram {
-    /// Starts the program and gives its ends, for whoever talks with it or reads while it works.
-    /// Whatever keeps it from running is told by [`Running::ended`]. Needs a runtime of tokio.
+    /// Starts the program and returns its pipes, for a caller that reads while it runs.
+    /// [`Running::ended`] reports a failed start. Needs a Tokio runtime.
     pub fn start(self, walls: &Walls) -> Result<Running, StartRefusal> {
         let is_written = self.shown.iter().any(|shown| shown.access == Access::Write);
         if self.protection.is_some() && is_written && !matches!(walls, Walls::Off) {
@@ -62,21 +62,21 @@ impl ConfinedProgram {
     }
 }
 
-/// Something that a program says: its end and ours.
+/// A pipe for an output: the program's end and ours.
 fn mouth() -> Result<(OwnedFd, pipe::Receiver), StartRefusal> {
     let (theirs, ours) = pipe::pipe().map_err(broken)?;
     Ok((theirs.into_blocking_fd().map_err(broken)?, ours))
 }
 
-/// How a launcher comes to its orders.
+/// How orders reach a launcher.
 enum LauncherChannel<'a> {
-    /// It stands by.
+    /// Through the standby launcher.
     By(&'a Launcher),
-    /// It is started for them.
+    /// Through a launcher that is started for them.
     Of(Command),
 }
 
-/// A launcher, with its orders waiting for it on the line.
+/// A launcher, with its orders waiting on the channel.
 fn launched(
     confined: &ConfinedProgram,
     way: LauncherChannel<'_>,

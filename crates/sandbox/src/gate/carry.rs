@@ -1,4 +1,4 @@
-//! Bytes that are passed on and counted.
+//! Byte relay of the proxy: copies bytes and counts them.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 const PIECE: usize = 32 * 1024;
 
-/// Passes everything on until one side ends, and then says so to the other.
+/// Copies until the source ends; the caller decides whether to shut the other side down.
 pub(super) async fn carry(
     mut from: impl AsyncRead + Unpin,
     to: &mut (impl AsyncWrite + Unpin),

@@ -1,4 +1,4 @@
-//! A request to the proxy: read strictly, and written anew so that nothing slips through with it.
+//! Proxy request: parsed strictly and written anew, which prevents request smuggling.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::{EgressMethod, Whom};
 
-/// The longest beginning of a request.
+/// Most bytes of a request head.
 const LONGEST: usize = 16 * 1024;
 
 const MOST_HEADERS: usize = 64;
 
-/// Headers that mean the connection to us, and not what is asked for.
+/// Hop-by-hop headers, which concern the connection to the proxy.
 const BETWEEN_NEIGHBOURS: [&str; 10] = [
     "connection",
     "proxy-connection",
@@ -26,29 +26,29 @@ const BETWEEN_NEIGHBOURS: [&str; 10] = [
     "host",
 ];
 
-/// What a program asks of the proxy.
+/// A parsed proxy request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ProxyRequest {
     pub(super) whom: Whom,
     pub(super) way: EgressMethod,
-    /// What is sent on first: nothing into a tunnel.
+    /// The request head that is sent on; empty for a tunnel.
     pub(super) head: Vec<u8>,
-    /// How many bytes follow that; into a tunnel, as many as come.
+    /// Bytes of body that follow; unlimited for a tunnel.
     pub(super) body: u64,
-    /// What came along with the request already.
+    /// Bytes that arrived with the request head.
     pub(super) early: Vec<u8>,
 }
 
-/// A request that is not passed on.
+/// A request that is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Odd {
     pub(super) status: u16,
     pub(super) why: String,
-    /// Whom it was about, if it is a refusal that is told.
+    /// The host, if the refusal is reported.
     pub(super) whom: Option<Whom>,
 }
 
-/// Takes the beginning of a request from a connection.
+/// Reads a request head from a connection.
 pub(super) async fn receive(
     client: &mut (impl AsyncRead + Unpin),
 ) -> io::Result<Result<ProxyRequest, Odd>> {
@@ -66,7 +66,7 @@ pub(super) async fn receive(
     }
 }
 
-/// Reads a request, if it is there as far as its body.
+/// Parses a request head; `None` if it is incomplete.
 pub(super) fn read(text: &[u8]) -> Result<Option<ProxyRequest>, Odd> {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -112,7 +112,7 @@ fn plain(
     Ok(ProxyRequest { whom, way: EgressMethod::Plain, head, body, early })
 }
 
-/// The host that a request says it is for has to be the one that it goes to.
+/// Refuses a request whose `Host` header differs from its target.
 fn meant(whom: &Whom, headers: &[Header<'_>]) -> Result<(), Odd> {
     let said: Vec<_> = named(headers, "host").collect();
     let same = |value: &&[u8]| {
@@ -142,7 +142,7 @@ fn length(headers: &[Header<'_>]) -> Result<u64, Odd> {
     number.ok_or_else(|| odd(400, "`Content-Length` is no number, or there are two"))
 }
 
-/// The request as the host gets to see it: one, after which the connection ends.
+/// The request that the host receives, with `Connection: close`.
 fn written(method: &str, path: &str, whom: &Whom, headers: &[Header<'_>]) -> Vec<u8> {
     let listed = named(headers, "connection").flat_map(|value| value.split(|byte| *byte == b','));
     let listed: Vec<_> = listed.map(<[u8]>::trim_ascii).collect();
@@ -153,7 +153,7 @@ fn written(method: &str, path: &str, whom: &Whom, headers: &[Header<'_>]) -> Vec
     for header in headers {
         let between = BETWEEN_NEIGHBOURS.iter().any(|name| header.name.eq_ignore_ascii_case(name))
             || listed.iter().any(|name| header.name.as_bytes().eq_ignore_ascii_case(name));
-        // The length of the body is ours to say, since we count it.
+        // The proxy counts the body, so it sets the length itself.
         if !between && !header.name.eq_ignore_ascii_case("content-length") {
             head.extend([header.name.as_bytes(), b": ", header.value, b"\r\n"].concat());
         }

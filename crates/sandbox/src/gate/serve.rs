@@ -1,4 +1,4 @@
-//! The proxy itself: one task for each connection, all of which end with the program.
+//! Proxy server: one task per connection, all of which end with the program.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,13 +15,13 @@ use super::carry::carry;
 use super::request::{Odd, ProxyRequest, receive};
 use super::{EgressMethod, EgressRefusal, Gate, PATIENCE, TrafficBook};
 
-/// Connections at once; more wait.
+/// Most connections at once; more wait.
 const SEATS: usize = 64;
 
-/// How long to wait where this process has no file left for a connection.
+/// Backoff while this process has no file descriptor left.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves whoever knocks, until it is dropped.
+/// Serves connections until it is dropped.
 pub(crate) async fn serve(gate: Arc<Gate>, door: TcpListener, tally: TrafficBook) {
     let seats = Arc::new(Semaphore::new(SEATS));
     let mut guests = JoinSet::new();
@@ -33,7 +33,7 @@ pub(crate) async fn serve(gate: Arc<Gate>, door: TcpListener, tally: TrafficBook
         };
         let (gate, tally) = (Arc::clone(&gate), tally.clone());
         guests.spawn(async move {
-            // A connection that breaks is the business of its two ends.
+            // A broken connection concerns only its two ends.
             let _ = attend(&gate, &tally, client).await;
             drop(seat);
         });
@@ -71,7 +71,7 @@ async fn attend(gate: &Gate, tally: &TrafficBook, mut client: TcpStream) -> io::
     }
 }
 
-/// The first of the addresses that answers.
+/// Connects to the first address that answers.
 async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let trying = async {
         let mut last = io::Error::from(io::ErrorKind::NotFound);
@@ -86,7 +86,7 @@ async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     timeout(PATIENCE, trying).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Passes on what is said on both sides.
+/// Relays both directions.
 async fn pass(
     request: ProxyRequest,
     mut client: TcpStream,
@@ -107,7 +107,7 @@ async fn pass(
         carry((&mut from_client).take(rest), &mut to_server, &traffic.sent).await?;
         match request.way {
             EgressMethod::Tunnel => to_server.shutdown().await,
-            // Some hosts take the end of what is sent for the end of interest.
+            // Some hosts take a half-closed connection for a lost client.
             EgressMethod::Plain => Ok(()),
         }
     };
@@ -121,7 +121,7 @@ async fn pass(
     }
 }
 
-/// Once the host has answered, what is left of the request interests nobody.
+/// Stops sending the request once the host has answered.
 async fn one_answer(
     there: impl Future<Output = io::Result<()>>,
     back: impl Future<Output = io::Result<()>>,

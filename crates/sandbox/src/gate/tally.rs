@@ -1,4 +1,4 @@
-//! What went through the gate, and what was turned away.
+//! Traffic accounting of the gate: bytes per host, and refused connections.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,26 +7,26 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Whom;
 use crate::RefusedAccess;
 
-/// How much is told of what was refused.
+/// Most refusals that are reported.
 pub(crate) const MOST_TRIED: usize = 32;
 
-/// Of how many hosts the bytes are told apart.
+/// Most hosts whose bytes are counted separately.
 const MOST_REACHED: usize = 64;
 
-/// Somebody whom a program reached, and how much went there and back.
+/// The traffic of a program with one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostTraffic {
-    /// The host.
+    /// The host name or address.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Bytes that went there.
+    /// Bytes sent to the host.
     pub sent: u64,
-    /// Bytes that came back.
+    /// Bytes received from the host.
     pub received: u64,
 }
 
-/// The books of one gate.
+/// The traffic accounts of one gate, shared by its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrafficBook(Arc<Mutex<Books>>);
 
@@ -36,7 +36,7 @@ struct Books {
     reached: BTreeMap<(String, u16), Traffic>,
 }
 
-/// Bytes there and back.
+/// Byte counters of both directions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic {
     pub(super) sent: Arc<AtomicU64>,
@@ -53,7 +53,7 @@ impl TrafficBook {
         }
     }
 
-    /// The traffic with somebody; of too many, one that nobody is told of.
+    /// The counters of a host; past the limit, counters that are not reported.
     pub(super) fn traffic(&self, whom: &Whom) -> Traffic {
         let mut books = self.books();
         let key = (whom.host.clone(), whom.port);

@@ -1,4 +1,4 @@
-//! Which hosts a list opens, and in which spelling they are compared.
+//! Tests of the egress allowlist: which hosts an entry opens, and how spellings are normalized.
 
 use super::*;
 

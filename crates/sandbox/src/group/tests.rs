@@ -1,4 +1,4 @@
-//! Which folder groups are made in, and what becomes of groups that were left behind.
+//! Tests of control groups: where groups are created, and how leftover groups are removed.
 
 use haft_testkit::Folder;
 
@@ -33,7 +33,7 @@ fn candidates_follow_own_group_and_mounts() {
         ),
         ("4:memory:/a/b\n3:cpu:/\n0::/\n", V1.to_owned(), vec![v1("/sys/fs/cgroup/memory/a/b")]),
         ("4:memory:/docker/a/b\n", inside.to_owned(), vec![v1("/sys/fs/cgroup/memory/b")]),
-        // A group outside of what is mounted cannot be had.
+        // A group outside of the mount is unreachable.
         ("4:memory:/elsewhere\n", inside.to_owned(), vec![]),
         ("0::/../a\n", V2.to_owned(), vec![]),
         (
@@ -52,7 +52,7 @@ fn a_machine_without_groups_names_why() {
     let folder = Folder::new();
     let none = TotalMemory::EachProcess("this machine mounts no control groups for memory".into());
     assert_eq!(chosen(&[]), none);
-    // An ordinary folder is no group: nothing in it limits memory.
+    // An ordinary folder is no control group: nothing in it limits memory.
     let TotalMemory::EachProcess(why) = chosen(&[v1(&folder.path().display().to_string())]) else {
         panic!("a plain folder was taken for a group")
     };
@@ -66,7 +66,7 @@ fn groups_of_dead_processes_are_swept_and_others_stay() {
     let own = Owner::own();
     let make = |name: &str| fs::create_dir(folder.path().join(name)).unwrap();
     let live = format!("{}7", prefix(&own));
-    // The number is in use again, by a process that began at another time.
+    // The PID is in use again, by a process with another start time.
     let reused = format!("{}7", prefix(&Owner { since: "1".into(), ..own.clone() }));
     let dead = format!("{}7", prefix(&Owner { id: u32::MAX - 1, ..own.clone() }));
     let foreign = format!("{}7", prefix(&Owner { numbering: 1, id: u32::MAX - 1, ..own }));

@@ -1,7 +1,7 @@
 //! Baseline of mounted governing paths: their identities and contents when a run began.
 //!
-//! A read-only mount holds a file and not its name. A process outside that renames another file over
-//! the name detaches the mount, and the program may write what is there from then on. So a changed
+//! A read-only mount covers a file and not its name. A process outside that renames another file
+//! over the name detaches the mount, and the program may write that file from then on. So a changed
 //! identity ends the program, and what it could have written is compared with the baseline.
 
 use std::collections::BTreeMap;
@@ -15,15 +15,15 @@ use haft_model::governing::{Governing, GoverningKind};
 
 use super::{GoverningChange, Intrusion};
 
-/// The largest file whose content is held to be restored, and how much is held for one run.
+/// Largest file in bytes whose content is kept for a restore, and most bytes kept for one run.
 const LARGEST: u64 = 1 << 20;
 const MOST_BYTES: u64 = 8 << 20;
 
-/// A file or folder, whatever its name: device, inode, and when it was made, since the number of an
-/// inode is used again.
+/// The identity of a file or folder, whatever its name: device, inode, and birth time, because
+/// inode numbers are reused.
 pub(super) type Identity = (u64, u64, u64);
 
-/// The identity of what a path names; a link stands for itself.
+/// The identity of a path; a symlink is not followed.
 pub(super) fn identity_at(path: &Path) -> Option<Identity> {
     fs::symlink_metadata(path).ok().map(|about| identity(&about))
 }
@@ -34,7 +34,7 @@ pub(super) fn identity(about: &Metadata) -> Identity {
     (about.dev(), about.ino(), made)
 }
 
-/// What was mounted read-only when a run began.
+/// The paths that were mounted read-only when a run began.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Baseline(BTreeMap<PathBuf, Mounted>);
 
@@ -42,7 +42,7 @@ pub(super) struct Baseline(BTreeMap<PathBuf, Mounted>);
 struct Mounted {
     row: &'static Governing,
     identity: Identity,
-    /// Content and mode of a file that is small enough.
+    /// Content and mode of a file that is small enough to keep.
     content: Option<(Vec<u8>, u32)>,
 }
 
@@ -64,18 +64,18 @@ impl Baseline {
         Baseline(mounted)
     }
 
-    /// Whether a path was there to be mounted.
+    /// Whether a path existed and was mounted.
     pub(super) fn holds(&self, path: &Path) -> bool {
         self.0.contains_key(path)
     }
 
-    /// Whether a mount may be gone, so that the program has to be ended.
+    /// Whether a mount may be detached, so that the program must be ended.
     pub(super) fn is_stale(&self) -> bool {
         self.0.iter().any(|(path, then)| identity_at(path) != Some(then.identity))
     }
 
-    /// Paths that were replaced from outside and that the program could write since. What the loader
-    /// reads as a file is left to acceptance, by which nothing looser comes into force.
+    /// Paths that were replaced from outside and that the program could write since. A file that
+    /// the loader reads is left to acceptance, which lets nothing looser come into force.
     pub(super) fn replaced(&self) -> Vec<Intrusion> {
         let changed = self.0.iter().filter(|(path, then)| {
             let is_other = identity_at(path).is_some_and(|now| now != then.identity);
@@ -90,7 +90,7 @@ impl Baseline {
         changed.map(intrusion).collect()
     }
 
-    /// Puts a file back as it was, after what was there was moved away.
+    /// Restores a file, after its replacement was moved to quarantine.
     pub(super) fn restore(&self, path: &Path) -> io::Result<()> {
         let Some((bytes, mode)) = self.0.get(path).and_then(|then| then.content.as_ref()) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Where what a run should not have made is kept: out of every program's sight, with a note.
+//! Quarantine: keeps what a run should not have made out of every program's sight, with a note.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,17 +12,17 @@ use haft_model::governing::STATE_FOLDER;
 use super::survey::Survey;
 use super::{GoverningChange, Intrusion};
 
-/// The note that says what lies there.
+/// The name of the note that describes the content.
 const NOTE: &str = "NOTE.txt";
 
-/// A folder of its own for what one run made.
+/// The quarantine folder of one run.
 pub(super) struct Quarantine {
     workspace: PathBuf,
     folder: PathBuf,
 }
 
 impl Quarantine {
-    /// A folder that is not there yet.
+    /// Names a new folder, which is created on first use.
     pub(super) fn at(workspace: &Path) -> Quarantine {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("{}-{}", since.as_millis(), std::process::id());
@@ -30,10 +30,10 @@ impl Quarantine {
         Quarantine { workspace: workspace.to_owned(), folder }
     }
 
-    /// Moves away what was made, and puts links and files back that were there.
+    /// Moves what was made to quarantine, and restores the symlinks and files that were there.
     pub(super) fn take(&self, intrusions: &mut [Intrusion], before: &Survey) {
         let mut note = String::from("Moved here because a confined program made it:\n");
-        // What lies in a folder that was moved went along with it.
+        // What lies in a moved folder went along with it.
         for intrusion in intrusions.iter_mut() {
             if matches!(
                 intrusion.change,
@@ -65,7 +65,7 @@ impl Quarantine {
         if let Some(above) = kept.parent() {
             fs::create_dir_all(above)?;
         }
-        // A file system of its own takes it under a name that governs nothing.
+        // A path on another file system stays beside, under a name that governs nothing.
         let moved = fs::rename(path, &kept).map(|()| kept).or_else(|_| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let beside = path.with_file_name(format!("quarantine-{}{name}", std::process::id()));

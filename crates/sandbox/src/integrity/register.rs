@@ -1,9 +1,10 @@
-//! Runs that may write where a workspace's rules are read, told to every process that reads them.
+//! Run registry: tells every process that reads a workspace's rules which runs may write them.
 //!
-//! A run leaves a locked file that says which rules were not there, or were links, when it began.
-//! Whoever reads the rules leaves out what differs from that while the file is locked. A file that
-//! nobody locks belongs to a process that ended before it looked at what its run left: the next
-//! reader does that in its place. Runs begin and rules are read in turn, so neither misses the other.
+//! A run leaves a locked file that lists the rules that did not exist, or were symlinks, when it
+//! began. A reader leaves out every rule that differs from that while the file is locked. An
+//! unlocked file belongs to a process that ended before it inspected its run: the next reader
+//! inspects it instead. A lock serializes the start of runs and the reading of rules, so neither
+//! misses the other.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,19 +24,21 @@ use super::survey::Survey;
 use super::{GoverningChange, Intrusion};
 use crate::Protection;
 
-/// How often a turn is asked for, and how long it is waited between: five seconds in all.
+/// How often the lock is tried, and the pause between two tries: five seconds in all.
 const TRIES: u32 = 500;
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// How much one run has to say; a longer file is none of ours.
+/// Most bytes of a run's file; a longer one is not Haft's.
 const LONGEST: u64 = 64 * 1024;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// The rules as a run found them: each name that was not there, or the file that a link or the lock was.
+/// The rules as a run found them: `None` for a name that did not exist, else the identity of a
+/// symlink or of the lock file.
 type Rules = BTreeMap<String, Option<Identity>>;
 
-/// A run that is under way. Dropped without an end it is somebody else's to look at.
+/// A run in progress. Dropped without [`Registration::end`], it is left for the next reader to
+/// inspect.
 #[derive(Debug)]
 pub(super) struct Registration {
     path: PathBuf,
@@ -43,7 +46,7 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    /// Registers a run that is about to begin, unless rules are being read.
+    /// Registers a run that is about to begin, once no reader holds the lock.
     pub(super) fn new(protection: &Protection) -> io::Result<Registration> {
         let workspace = protection.workspace();
         let folder = runs(workspace);
@@ -57,23 +60,23 @@ impl Registration {
         Ok(Registration { path, _locked: file })
     }
 
-    /// The run is over and was looked at.
+    /// Removes the registration of a run that ended and was inspected.
     pub(super) fn end(&self) {
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A turn at reading the rules of a workspace: no run that could change them begins meanwhile.
+/// A lock for reading the rules of a workspace: no run that could change them begins meanwhile.
 #[derive(Debug)]
 pub struct Loading {
     workspace: PathBuf,
     _turn: Option<File>,
-    /// Whether there never was a run, and so nothing to take turns at.
+    /// Whether there never was a run, so that there is nothing to lock.
     untouched: bool,
     suspects: Suspects,
 }
 
-/// Rules that a run may have made that is under way.
+/// Rules that a run in progress may have made.
 #[derive(Debug, Default)]
 pub struct Suspects {
     workspace: PathBuf,
@@ -81,7 +84,7 @@ pub struct Suspects {
 }
 
 impl Loading {
-    /// Takes the turn, and looks after runs whose process ended before it did that.
+    /// Takes the lock, and inspects runs whose process ended before it did so.
     pub fn begin(workspace: &Path) -> io::Result<Loading> {
         let folder = runs(workspace);
         let mut untouched = false;
@@ -91,7 +94,8 @@ impl Loading {
                 untouched = true;
                 None
             }
-            // Whoever may only read the workspace cannot have runs in it, and reads what there is.
+            // A process that may only read the workspace cannot have runs in it, and reads what
+            // there is.
             Err(fault) if fault.kind() == io::ErrorKind::PermissionDenied => None,
             Err(fault) => return Err(fault),
         };
@@ -103,7 +107,7 @@ impl Loading {
         Ok(Loading { workspace: workspace.to_owned(), _turn: turn, untouched, suspects })
     }
 
-    /// What is left out of the reading.
+    /// The rules that the reader leaves out.
     pub fn suspects(&self) -> &Suspects {
         &self.suspects
     }
@@ -115,14 +119,14 @@ impl Loading {
 }
 
 impl Suspects {
-    /// Whether a rule was there when a run began and was replaced since.
+    /// Whether a rule existed when a run began and was replaced since.
     pub fn was_replaced(&self, name: &str) -> bool {
         let known = self.expected.iter().filter_map(|rules| rules.get(name)).flatten();
         let now = identity_at(&self.workspace.join(name));
         known.into_iter().any(|then| now != Some(*then))
     }
 
-    /// Whether a rule, by its first name in the workspace, may be the work of a run that is under way.
+    /// Whether a rule, by its first name in the workspace, may be the work of a run in progress.
     pub fn contains(&self, name: &str) -> bool {
         let now = || identity_at(&self.workspace.join(name));
         self.expected.iter().filter_map(|rules| rules.get(name)).any(|then| *then != now())
@@ -131,9 +135,10 @@ impl Suspects {
 
 /// Writes a rule of a workspace for a person, while no run begins and no rules are read.
 ///
-/// A run that is under way has the file mounted read-only. Renaming another one over it would detach
-/// that mount, so the file is then written in place: a crash leaves a part of it, which accepts less.
-/// Otherwise it is written beside and renamed, so that a crash leaves the old file or the new one.
+/// A run in progress has the file mounted read-only. Renaming another one over it would detach that
+/// mount, so the file is then written in place: a crash leaves a part of it, which accepts less.
+/// Otherwise a temporary file is renamed over it, so that a crash leaves the old file or the new
+/// one.
 pub fn write_rule(workspace: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let (path, folder) = (workspace.join(name), runs(workspace));
     let turn = match turn(&folder, FlockOperation::NonBlockingLockExclusive) {
@@ -148,7 +153,7 @@ pub fn write_rule(workspace: &Path, name: &str, bytes: &[u8]) -> io::Result<()> 
         file.write_all(bytes)?;
         return file.sync_all();
     }
-    // Beside the file every program could write it; in Haft's own folder none can.
+    // Beside the file every program could write it; in Haft's state folder none can.
     let beside = match turn {
         Some(_) => workspace.join(STATE_FOLDER).join(format!("{name}.{}", std::process::id())),
         None => workspace.join(format!("{name}.{}", std::process::id())),
@@ -162,13 +167,13 @@ pub fn write_rule(workspace: &Path, name: &str, bytes: &[u8]) -> io::Result<()> 
     write().inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
-/// What a run that is under way found. One that nobody looks after any more is looked at here.
+/// The rules that a run in progress found. An abandoned run is inspected here.
 fn standing(workspace: &Path, path: &Path) -> Option<Rules> {
     let mut file = File::open(path).ok()?;
     let mut text = Vec::new();
     (&mut file).take(LONGEST).read_to_end(&mut text).ok()?;
     let is_over = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    // One that says nothing is taken to have found none of what is loaded.
+    // A file that does not parse counts as a run that found none of the loaded rules.
     let rules: Rules = serde_json::from_slice(&text)
         .unwrap_or_else(|_| loaded().map(|name| (name.to_owned(), None)).collect());
     if !is_over {
@@ -197,8 +202,9 @@ fn standing(workspace: &Path, path: &Path) -> Option<Rules> {
     None
 }
 
-/// The rules of a workspace that no mount protects: those that are not there, and links. And the lock,
-/// which a mount protects only until it is replaced, and which nothing else is held against.
+/// The rules of a workspace that no mount protects: those that do not exist, and symlinks. And the
+/// lock file, which a mount protects only until it is replaced, and which nothing else is compared
+/// with.
 fn found(protection: &Protection) -> Rules {
     let workspace = protection.workspace();
     let unprotected = |name: &str| {
@@ -212,13 +218,13 @@ fn found(protection: &Protection) -> Rules {
     names().filter(governs).filter_map(unprotected).collect()
 }
 
-/// Names of a workspace that the loader reads.
+/// The names of a workspace that the loader reads.
 fn loaded() -> impl Iterator<Item = &'static str> {
     [SETTINGS_FILE, LOCK_FILE].into_iter().chain(MANIFEST_FILES).chain(MANIFEST_FOLDERS)
 }
 
-/// Names of a workspace that govern by themselves: those of the table that are no patterns, and of the
-/// repository at its root.
+/// The names of a workspace that govern by themselves: those of the table that are no patterns, and
+/// those of the repository at its root.
 fn names() -> impl Iterator<Item = &'static str> {
     let table = rows(Base::Workspace).iter().map(|row| row.pattern);
     let table = table.filter(|pattern| !pattern.contains('*'));
@@ -229,7 +235,7 @@ fn runs(workspace: &Path) -> PathBuf {
     workspace.join(STATE_FOLDER).join("runs")
 }
 
-/// Waits for a turn, and holds it as long as the file is open.
+/// Waits for the lock, and holds it as long as the file is open.
 fn turn(folder: &Path, operation: FlockOperation) -> io::Result<File> {
     let file = File::open(folder)?;
     for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! What governs in the places that a program may write, found by one bounded walk.
+//! Survey of governing files: finds them in the writable places with one bounded walk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,18 +12,18 @@ use super::baseline::{Baseline, Identity, identity};
 use super::{GoverningChange, Intrusion, Places};
 use crate::{Access, LinkTarget, MountedPath};
 
-/// How many names are looked at before it is refused: below a fifth of a second on common machines.
+/// Most names of a walk before the run is refused: below a fifth of a second on common machines.
 const MOST: usize = 500_000;
 
-/// What governs in some places.
+/// The governing files in some places.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
     pub(super) found: BTreeMap<PathBuf, GoverningPath>,
-    /// Other names of files that govern, by which they could be changed.
+    /// Other hard links of governing files, through which they could be changed.
     same: Vec<PathBuf>,
-    /// The targets of governing links that lie in the places.
+    /// The targets of governing symlinks that lie in the places.
     linked: Vec<LinkTarget>,
-    /// What of this is mounted read-only.
+    /// The paths that are mounted read-only.
     pub(super) baseline: Baseline,
 }
 
@@ -33,22 +33,22 @@ pub(super) struct GoverningPath {
     row: &'static Governing,
     identity: Identity,
     folder: bool,
-    /// Where it leads, if it is a link.
+    /// Its target, if it is a symlink.
     pub(super) target: Option<PathBuf>,
 }
 
-/// What a walk comes upon.
+/// The findings of a walk.
 struct SurveyWalk<'a> {
     places: &'a Places,
     left: usize,
-    /// Files that govern and have other names.
+    /// Governing files with more than one hard link.
     shared: BTreeSet<Identity>,
     found: BTreeMap<PathBuf, GoverningPath>,
     unreadable: Vec<PathBuf>,
 }
 
 impl Survey {
-    /// Looks through the places. What cannot be looked through cannot be protected.
+    /// Surveys the places. A place that cannot be surveyed cannot be protected.
     pub(super) fn of(places: &Places) -> Result<Survey, String> {
         let mut walk = SurveyWalk::new(places);
         walk.note_rules()?;
@@ -78,8 +78,8 @@ impl Survey {
         closed.map(|(path, seen)| (path, seen.row))
     }
 
-    /// What is mounted over the places: what governs can only be read, and folders on the way that
-    /// exist for its sake alone stay where they are.
+    /// The mounts over the places: governing files are read-only, and folders that lead to them
+    /// stay where they are.
     pub(super) fn mounts(&self, places: &Places) -> Vec<MountedPath> {
         let mut read: BTreeSet<PathBuf> = self.closed().map(|(path, _)| path.clone()).collect();
         read.extend(self.same.iter().cloned());
@@ -91,7 +91,7 @@ impl Survey {
         };
         let ordinary = read.iter().flat_map(|path| above(path));
         let leading = ordinary.filter(|folder| places.protection.leads_to_governing(folder));
-        // A link says where its target is by the names on the way, so all of those have to stay.
+        // A symlink names its target by every folder on the way, so all of those must stay.
         let mut fixed: BTreeSet<PathBuf> = leading.collect();
         fixed.extend(linked.iter().flat_map(|path| above(path)));
         read.extend(linked);
@@ -145,8 +145,8 @@ impl Survey {
         found
     }
 
-    /// Whether the same thing governed before under a path that is gone: then it was moved, with
-    /// nothing of it changed.
+    /// Whether the same file governed before under a path that is gone: then it was moved
+    /// unchanged.
     fn was_elsewhere(&self, now: &GoverningPath, all: &BTreeMap<PathBuf, GoverningPath>) -> bool {
         let mut before = self.found.iter().filter(|(_, then)| then.identity == now.identity);
         before.any(|(path, _)| !all.contains_key(path))
@@ -182,7 +182,7 @@ impl<'a> SurveyWalk<'a> {
         Ok(())
     }
 
-    /// The targets of governing links that lie in the places; other names of them are looked for.
+    /// The targets of governing symlinks that lie in the places, and the hard links of those.
     fn linked(&mut self) -> Result<Vec<LinkTarget>, String> {
         let protection = &self.places.protection;
         let mut linked = protection.linked()?;
@@ -249,7 +249,7 @@ impl<'a> SurveyWalk<'a> {
         }
     }
 
-    /// Notes every file of a workspace's rules that has other names, wherever it lies.
+    /// Notes every rule file of the workspace that has other hard links, wherever it lies.
     fn note_rules(&mut self) -> Result<(), String> {
         let root = self.places.protection.workspace().to_owned();
         for entry in self.listed(&root)? {
@@ -282,7 +282,7 @@ impl<'a> SurveyWalk<'a> {
         Ok(())
     }
 
-    /// What a folder holds. One that is gone, or is a file, holds nothing.
+    /// The entries of a folder. A folder that is gone, or is a file, has none.
     fn listed(
         &mut self,
         folder: &Path,
@@ -313,7 +313,7 @@ impl<'a> SurveyWalk<'a> {
     }
 }
 
-/// Every other name of some files in the places.
+/// Every other hard link of some files in the places.
 fn other_names(
     places: &Places,
     shared: &BTreeSet<Identity>,

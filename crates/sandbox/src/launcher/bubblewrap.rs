@@ -1,7 +1,7 @@
-//! Walls that bubblewrap builds: the same places as ours, in its words.
+//! bubblewrap back end: builds the same file system as the launcher, as `bwrap` arguments.
 //!
-//! Our launcher runs behind them as the first process and does what bubblewrap does not: limits,
-//! landlock, the list of system calls, the gate, and telling what became of it all.
+//! Our launcher runs inside as the first process and does what bubblewrap does not: resource
+//! limits, Landlock, the seccomp filter, the gate, and the reports.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use super::{Report, WITHIN, kernel};
 use crate::confined::secrets::in_memory;
 use crate::{Access, ConfinedProgram, Launcher, StartRefusal};
 
-/// Everything of its own, tied to nobody's terminal; the first process is ours.
+/// Arguments for new namespaces without a controlling terminal; the first process is ours.
 const ALWAYS: [&str; 17] = [
     "--unshare-user-try",
     "--unshare-ipc",
@@ -37,7 +37,7 @@ const ALWAYS: [&str; 17] = [
     "/proc",
 ];
 
-/// bubblewrap, about to start the launcher behind walls.
+/// The `bwrap` command that starts the launcher inside.
 pub(crate) fn wrapped(
     confined: &ConfinedProgram,
     program: &Path,
@@ -67,7 +67,7 @@ pub(crate) fn wrapped(
     Ok(command)
 }
 
-/// Does the part behind the walls and gives the exit code.
+/// Runs the part inside bubblewrap, and returns the exit code.
 pub(super) fn run() -> i32 {
     match kernel::close_inherited() {
         Ok(()) => inside::run(Builder::Bubblewrap, inside::tied()),
@@ -75,7 +75,7 @@ pub(super) fn run() -> i32 {
     }
 }
 
-/// What stands, seen from behind it.
+/// The layers that bubblewrap built, checked from inside.
 pub(super) fn built() -> Result<Vec<String>, Report> {
     if is_root() {
         return Err(Report::Unenforced(
@@ -89,7 +89,7 @@ fn system() -> Vec<OsString> {
     let mut words = Vec::new();
     for place in SYSTEM.iter().chain(&ETC).map(Path::new) {
         match fs::symlink_metadata(place) {
-            // Where a part of `/etc` is a link, what it stands for is taken.
+            // A symlink in `/etc` is replaced by its target.
             Ok(found) if found.is_symlink() && !place.starts_with("/etc") => {
                 if let Ok(target) = fs::read_link(place) {
                     words.extend(["--symlink".into(), target.into(), place.into()]);
@@ -135,13 +135,13 @@ fn is_shown(path: &Path, confined: &ConfinedProgram) -> bool {
     path.exists() && confined.shown.iter().any(|shown| path.starts_with(&shown.path))
 }
 
-/// Whether a path is shown, or is a part of the system that every program sees.
+/// Whether a path is shown, or belongs to the system folders that every program sees.
 fn is_seen(path: &Path, confined: &ConfinedProgram) -> bool {
     let of_system = SYSTEM.iter().any(|place| path.starts_with(place));
     is_shown(path, confined) || (of_system && path.exists())
 }
 
-/// Covers a place with nothing.
+/// Arguments that cover a path with an empty folder or file.
 fn cover(path: &PathBuf) -> Vec<OsString> {
     if path.is_dir() {
         let covered = ["--perms", "0555", "--size", "4096", "--tmpfs"].map(OsString::from);

@@ -1,11 +1,11 @@
-//! The group that limits the memory of a program, seen from inside.
+//! Control group of a program, as used from inside.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 use super::{Orders, Report};
 
-/// The files of a group that came along with the orders.
+/// The control group files that came with the orders.
 pub(super) struct CgroupFiles {
     join: OwnedFd,
     leave: OwnedFd,
@@ -13,7 +13,7 @@ pub(super) struct CgroupFiles {
 }
 
 impl CgroupFiles {
-    /// The group, where one should have come along.
+    /// The control group files, if the orders announce them.
     pub(super) fn of(
         orders: &Orders,
         files: &mut impl Iterator<Item = OwnedFd>,
@@ -29,18 +29,18 @@ impl CgroupFiles {
         }
     }
 
-    /// Goes into the group. What is started from here on is in it from its first instant.
+    /// Enters the group. Every process that is started afterwards is in it from the start.
     pub(super) fn join(&self) -> io::Result<()> {
         Ok(rustix::io::write(&self.join, b"0").map(drop)?)
     }
 
-    /// Goes back to the group of Haft: the first process is no part of what is limited. Where it
-    /// cannot, it stays, and nothing is lost.
+    /// Returns to Haft's own group, because the first process is not limited. If that fails, it
+    /// stays, and nothing is lost.
     pub(super) fn leave(&self) {
         let _ = rustix::io::write(&self.leave, b"0");
     }
 
-    /// Whether the kernel ended something of it because no memory was left.
+    /// Whether the kernel killed a process of the group for lack of memory.
     pub(super) fn is_exceeded(&self) -> bool {
         let mut text = [0; 1024];
         let read = rustix::io::pread(&self.events, &mut text, 0).unwrap_or_default();

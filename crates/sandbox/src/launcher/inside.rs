@@ -1,4 +1,5 @@
-//! The inner process, first of its own world: it starts the program and outlives it by an instant.
+//! Init process of the sandbox: PID 1 of the namespaces, which starts the program and reaps
+//! orphans.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,22 +24,22 @@ use super::tries::Tries;
 use super::{Orders, Report, bubblewrap, doing, kernel, rights, syscalls, tree};
 use crate::Spawn;
 
-/// The folders in which a program that is named without one is looked for.
+/// The search path for a program that is named without a folder.
 pub const PROGRAMS: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
-/// How long an orphan may lie around before it is buried.
+/// Interval between two reaps of orphans.
 const BETWEEN_BURIALS: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-/// Who made the namespaces, and what there is to see in them.
+/// Which program created the namespaces and the file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Builder {
-    /// We do.
+    /// The launcher.
     Us,
-    /// bubblewrap did.
+    /// bubblewrap.
     Bubblewrap,
 }
 
-/// Does the inner part and gives the exit code. When it returns, everything inside ends.
+/// Runs the init process and returns the exit code. When it returns, everything inside ends.
 pub(super) fn run(builder: Builder, made: Result<(), Report>) -> i32 {
     let line = match rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) {
         Ok(line) => UnixStream::from(line),
@@ -56,7 +57,7 @@ pub(super) fn run(builder: Builder, made: Result<(), Report>) -> i32 {
     }
 }
 
-/// Ends this process when the one that it was started by does.
+/// Ties this process to its parent: it is killed when the parent exits.
 pub(super) fn tied() -> Result<(), Report> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|fault| doing("it could not be tied to its parent")(fault.into()))
@@ -91,13 +92,13 @@ fn live(line: &UnixStream, builder: Builder) -> Result<Report, Report> {
     watch(&mut program, line, &mut tried, group.as_ref()).map_err(doing("the program was lost"))
 }
 
-/// Hands over what this process is known by, whatever becomes of it.
+/// Hands over a pidfd of this process.
 fn introduced(line: &UnixStream) -> io::Result<()> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
     Report::First.send_with(line.as_fd(), own.as_fd())
 }
 
-/// Makes the door of the gate, where only what runs inside can knock, and hands it over.
+/// Binds the gate's listener, which only processes inside can reach, and hands it over.
 fn door(orders: &Orders, line: &UnixStream, builder: Builder) -> io::Result<Door> {
     if !orders.gated {
         return Ok(Door::None);
@@ -149,7 +150,7 @@ fn start(
         .map_err(|fault| Report::NoProgram(unstartable(&orders.program, &fault)))
 }
 
-/// What a file in memory holds.
+/// The content of a memory file.
 fn content(file: &OwnedFd) -> io::Result<Secret> {
     let size = rustix::fs::fstat(file)?.st_size;
     let mut bytes = vec![0; usize::try_from(size).unwrap_or_default()];
@@ -163,7 +164,7 @@ fn content(file: &OwnedFd) -> io::Result<Secret> {
     String::from_utf8(bytes).map(Secret::new).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Waits for the program, buries orphans, and ends when the line does.
+/// Waits for the program, reaps orphans, and exits when the channel closes.
 fn watch(
     program: &mut Child,
     line: &UnixStream,
@@ -211,17 +212,17 @@ fn watch(
     }
 }
 
-/// Whether nobody waits for the program any more.
+/// Whether the caller closed the channel.
 fn is_over(line: &UnixStream) -> bool {
     let mut line = [PollFd::new(line, PollFlags::RDHUP)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut line, Some(&now)).is_ok_and(|happened| happened > 0)
 }
 
-/// Ends everything else inside, so that nothing is left of it when the line says how it went. The
-/// kernel would do it as well, but tells nobody when.
+/// Kills everything else inside, so that nothing is left when the channel reports the exit. The
+/// kernel would do it as well, but does not tell when.
 fn empty() {
-    // Whoever is not the first of a world would end everybody outside.
+    // A process that is not PID 1 of its namespace would kill every process outside.
     if getpid() != Pid::INIT || kill_process_group(Pid::INIT, Signal::KILL).is_err() {
         return;
     }
@@ -235,7 +236,7 @@ fn end_of(status: WaitStatus) -> Report {
     }
 }
 
-/// The whole environment of a program: nothing of ours, and what was declared for it.
+/// The whole environment of a program: nothing of ours, only what was declared for it.
 pub(crate) fn environment(
     declared: &BTreeMap<String, String>,
     home: &str,
@@ -246,14 +247,14 @@ pub(crate) fn environment(
     always.into_iter().chain(declared).collect()
 }
 
-/// What programs look at to find a proxy. No name is an exception.
+/// The proxy variables. `NO_PROXY` is empty, so that no host is an exception.
 fn proxy(port: u16) -> Vec<(&'static str, String)> {
     let names =
         ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
     let mut variables: Vec<_> =
         names.into_iter().map(|name| (name, format!("http://127.0.0.1:{port}"))).collect();
     variables.extend([("NO_PROXY", String::new()), ("no_proxy", String::new())]);
-    // Node asks for the variables only when told to.
+    // Node reads the variables only when told to.
     variables.push(("NODE_USE_ENV_PROXY", "1".to_owned()));
     variables
 }

@@ -1,4 +1,4 @@
-//! What a launcher is told and what it tells, over one socket.
+//! Launcher protocol: orders and reports over one Unix socket.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
@@ -15,59 +15,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bounds, ConfinedProgram, MountedPath, NetworkAccess, Spawn};
 
-/// What fits into a socket before anybody reads it, with room to spare.
+/// Most bytes of an order; a socket buffers as much before it is read.
 const LONGEST: usize = 100 * 1024;
 
-/// Files that go along: standard input, and secrets.
+/// Most descriptors that go along: standard input, and secrets.
 const MOST_FILES: usize = 64;
 
-/// Whom to put inside, and what they get to see.
+/// The program to confine, and its sandbox profile.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Orders {
     pub(super) program: PathBuf,
     pub(super) called: Option<String>,
     pub(super) args: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
-    /// The names of secrets; their values come as files, first these and then those.
+    /// The names of secret variables; their values come as files, before those of the secret files.
     pub(super) secret_env: Vec<String>,
     pub(super) handed: Vec<String>,
     pub(super) shown: Vec<MountedPath>,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) cwd: PathBuf,
-    /// Whether hosts are reached through a gate; otherwise none are.
+    /// Whether the program reaches hosts through a gate; otherwise it reaches none.
     pub(super) gated: bool,
-    /// Whether there is a group that limits memory; its three files come after standard input.
+    /// Whether a control group limits memory; its three files come after standard input.
     pub(super) grouped: bool,
     pub(super) bounds: Bounds,
     pub(super) spawn: Spawn,
 }
 
-/// What became of it, one line each.
+/// A report of the launcher, one line each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
-    /// Something that keeps programs inside is not to be had; nothing was started.
+    /// A sandbox layer is not available; nothing was started.
     Unenforced(String),
     /// The program cannot be started.
     NoProgram(String),
-    /// The first process inside comes along: a file that stands for it.
+    /// The pidfd of the first process inside comes along.
     First,
-    /// The door of the gate comes along: a socket that listens.
+    /// The listening socket of the gate comes along.
     Door,
-    /// It was started behind these layers.
+    /// The program was started behind these layers.
     Inside(Vec<String>),
-    /// It wanted to change something that it may not.
+    /// The program tried to change a path that it may not.
     Tried {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// What it wanted to do with it.
+        /// The operation, as a verb.
         wanted: String,
     },
-    /// It ended with this code.
+    /// It exited with this code.
     Exited(i32),
-    /// It was ended by this signal.
+    /// It was killed by this signal.
     Killed(i32),
-    /// It was ended because all its processes together took more memory than they may.
+    /// It was killed because its processes together exceeded the memory limit.
     OutOfMemory,
 }
 
@@ -90,7 +90,7 @@ impl Orders {
         }
     }
 
-    /// Leaves the orders on a line that nobody reads yet, with the files that go along.
+    /// Leaves the orders on a channel that has no reader yet, with the descriptors that go along.
     pub(crate) fn send(&self, line: &UnixStream, files: &[OwnedFd]) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
         if text.len() > LONGEST {
@@ -112,7 +112,7 @@ impl Orders {
         line.write_all(&text)
     }
 
-    /// Takes the orders from the line.
+    /// Receives the orders from the channel.
     pub(super) fn receive(line: &UnixStream) -> io::Result<(Orders, Vec<OwnedFd>)> {
         let mut length = [0; 4];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
@@ -136,14 +136,14 @@ fn too_much(what: &str) -> io::Error {
 }
 
 impl Report {
-    /// Says it. Where nobody listens any more there is nobody to tell, and nobody is waited for.
+    /// Sends a report. It is dropped if the channel has no reader, and it never blocks.
     pub(super) fn send(&self, line: BorrowedFd<'_>) {
         if let Ok(text) = self.text() {
             let _ = rustix::net::send(line, &text, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         }
     }
 
-    /// Says it and hands something over with it.
+    /// Sends a report with a descriptor.
     pub(super) fn send_with(&self, line: BorrowedFd<'_>, file: BorrowedFd<'_>) -> io::Result<()> {
         let text = self.text()?;
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

@@ -1,4 +1,4 @@
-//! The outer process: it makes worlds, one ahead of the need, and knows nothing of what is done in them.
+//! Outer launcher process: creates namespaces one ahead of the need, and never sees their orders.
 
 use std::fs;
 use std::io;
@@ -13,8 +13,8 @@ use rustix::thread::UnshareFlags;
 use super::inside::{self, Builder};
 use super::{LauncherInputs, Report, doing, kernel, standby};
 
-/// A world of its own, but for the mounts: users, processes, network, messages, names. What is
-/// mounted is looked at when the order comes, since it may be another by then.
+/// The new namespaces, except for mounts: users, PIDs, network, IPC, host name, control groups. The
+/// mount namespace is created when the order comes, because the mounts may have changed by then.
 const WORLD: UnshareFlags = UnshareFlags::NEWUSER
     .union(UnshareFlags::NEWPID)
     .union(UnshareFlags::NEWNET)
@@ -22,17 +22,17 @@ const WORLD: UnshareFlags = UnshareFlags::NEWUSER
     .union(UnshareFlags::NEWUTS)
     .union(UnshareFlags::NEWCGROUP);
 
-/// What became of a world.
+/// What became of the prepared namespaces.
 enum Then {
-    /// Its order was taken, or it is gone: another one is needed.
+    /// Their order was taken, or they are gone: new ones are needed.
     Next,
-    /// Nobody orders anything any more.
+    /// The channel of orders closed.
     Over,
-    /// This is the process inside, and it ends with this code.
+    /// This is the process inside, and it exits with this code.
     Ended(i32),
 }
 
-/// Makes worlds until nobody needs any, and gives the exit code.
+/// Prepares namespaces until the channel of orders closes, and returns the exit code.
 pub(super) fn run() -> i32 {
     let able = able();
     loop {
@@ -40,7 +40,7 @@ pub(super) fn run() -> i32 {
             Ok(Then::Next) => {}
             Ok(Then::Over) => return 0,
             Ok(Then::Ended(code)) => return code,
-            // Whoever asks next is told.
+            // The next caller gets the reason.
             Err(report) => match standby::next(stdin()) {
                 Ok(Some(given)) => report.send(given.line.as_fd()),
                 Ok(None) | Err(_) => return 1,
@@ -52,7 +52,7 @@ pub(super) fn run() -> i32 {
 fn able() -> Result<(), Report> {
     kernel::close_inherited().map_err(doing("inherited files could not be closed"))?;
     kernel::forget_children(true).map_err(doing("processes could not be forgotten"))?;
-    // Away from the terminal, whose keys would end it and everything inside.
+    // Detached from the terminal, whose keys would kill it and everything inside.
     let _ = setsid();
     let threads = fs::read_dir("/proc/self/task").map_err(no_namespaces)?.count();
     match threads {
@@ -61,7 +61,7 @@ fn able() -> Result<(), Report> {
     }
 }
 
-/// Makes a world and waits until its first process was given something to do.
+/// Prepares namespaces, and waits until their first process has taken an order.
 fn ahead() -> Result<Then, Report> {
     let maps = [("uid_map", geteuid().as_raw()), ("gid_map", getegid().as_raw())];
     let (taken, waits) = pipe_with(PipeFlags::CLOEXEC)
@@ -96,11 +96,11 @@ fn until(taken: &OwnedFd) -> Then {
     }
 }
 
-/// The first process of its world: it waits for an order and carries it out.
+/// The first process of its namespaces: it waits for an order and carries it out.
 fn first(maps: [(&str, u32); 2], waits: OwnedFd) -> i32 {
     let made = settled(maps);
     let Ok(Some(given)) = standby::next(stdin()) else { return 1 };
-    // From here on it has no file by which it could hear of another order.
+    // From here on it has no descriptor on which it could receive another order.
     if taken(given).is_err() {
         return 1;
     }
@@ -108,18 +108,18 @@ fn first(maps: [(&str, u32); 2], waits: OwnedFd) -> i32 {
     inside::run(Builder::Us, made)
 }
 
-/// Makes what came with an order the files that every program has, in the place of the launcher's.
+/// Replaces the launcher's standard descriptors by those of the order.
 fn taken(given: LauncherInputs) -> rustix::io::Result<()> {
     dup2_stdin(&given.line)?;
     dup2_stdout(&given.stdout)?;
     dup2_stderr(&given.stderr)
 }
 
-/// Makes itself at home in a new world, in which it is root and nobody else is anybody.
+/// Sets the new namespaces up: this process is root in them, and no other user is mapped.
 fn settled(maps: [(&str, u32); 2]) -> Result<(), Report> {
     inside::tied()?;
     kernel::forget_children(false).map_err(doing("its processes could not be waited for"))?;
-    // Away from the terminal, so that nothing can be typed into it from inside.
+    // Detached from the terminal, so that no process inside can type into it.
     let _ = setsid();
     fs::write("/proc/self/setgroups", "deny").map_err(no_namespaces)?;
     for (map, own) in maps {
@@ -137,7 +137,7 @@ fn no_namespaces(fault: io::Error) -> Report {
     Report::Unenforced(format!("no namespaces: {fault}; {why}"))
 }
 
-/// Whether this machine says that an ordinary user makes no namespaces. Where it says nothing, trying
+/// Whether this machine denies namespaces to an ordinary user. Where it does not say, only trying
 /// tells.
 pub(crate) fn are_namespaces_closed() -> bool {
     let says =

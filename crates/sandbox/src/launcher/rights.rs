@@ -1,4 +1,4 @@
-//! Everything that the first process inside gives up for itself and for all that follow.
+//! Privilege drop: the limits, capabilities and Landlock rights that the init process gives up.
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, NetPort,
@@ -16,10 +16,10 @@ use super::syscalls::Door;
 use super::{Orders, Report, doing};
 use crate::{Access, Bounds};
 
-/// The rights that this program knows; a kernel may know fewer, and then enforces those.
+/// The Landlock version that this program knows; an older kernel enforces what it supports.
 const KNOWN: ABI = ABI::V7;
 
-/// Gives up what can be given up, and says what was.
+/// Drops privileges, and lists the layers in force.
 pub(super) fn give_up(orders: &Orders, door: Door) -> Result<Vec<String>, Report> {
     bound(&orders.bounds).map_err(|fault| doing("limits could not be set")(fault.into()))?;
     powerless().map_err(|fault| doing("capabilities could not be dropped")(fault.into()))?;
@@ -37,28 +37,28 @@ fn bound(bounds: &Bounds) -> rustix::io::Result<()> {
         (Resource::Core, 0),
     ];
     for (resource, most) in wanted {
-        // What we are bound by ourselves cannot be widened.
+        // A limit of our own process cannot be raised.
         let most = rustix::process::getrlimit(resource).maximum.map_or(most, |own| own.min(most));
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
     Ok(())
 }
 
-/// Root inside is nobody: no capability now, and none to be had by running anything.
+/// Drops every capability, and prevents regaining any through exec.
 fn powerless() -> rustix::io::Result<()> {
     set_no_new_privs(true)?;
-    // Without this one right there is none to lose, and `no_new_privs` keeps it that way.
+    // Without `SETPCAP` there is none to drop, and `no_new_privs` keeps it that way.
     if capabilities(None)?.effective.contains(CapabilitySet::SETPCAP) {
         unattainable()?;
     }
     clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
-    // Nothing that runs inside may look into the process that watches over it.
+    // No process inside may inspect the init process that watches it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
 }
 
-/// Takes away what running something could give back.
+/// Closes the ways back through exec: locks the secure bits and empties the bounding set.
 fn unattainable() -> rustix::io::Result<()> {
     let bits = CapabilitiesSecureBits::NO_ROOT
         | CapabilitiesSecureBits::NO_ROOT_LOCKED
@@ -79,7 +79,7 @@ fn unattainable() -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Landlock, as a second opinion on what the mounts already say.
+/// Landlock, as a second layer over the mounts.
 fn confine(orders: &Orders, door: Door) -> Result<String, Report> {
     let status = ruleset(orders, door)
         .map_err(|fault| Report::Unenforced(format!("landlock could not be set up: {fault}")))?;
@@ -106,7 +106,7 @@ fn ruleset(orders: &Orders, door: Door) -> Result<Option<ABI>, RulesetError> {
         .scope(Scope::from_all(KNOWN))?
         .create()?;
     for (path, rights) in open {
-        // A right to a single file is not one to what folders hold.
+        // A file takes only file rights, not those of folders.
         let rights = if path.is_dir() { rights } else { rights & AccessFs::from_file(KNOWN) };
         let Ok(place) = PathFd::new(&path) else { continue };
         rules = rules.add_rule(PathBeneath::new(place, rights))?;

@@ -1,7 +1,7 @@
-//! The launcher that stands by, seen by whoever needs it.
+//! Standby launcher: a preloaded process that confines the next program without start-up cost.
 //!
-//! Loading a program and making namespaces take longer than all the rest of a start. So a launcher is
-//! loaded once and has the next world ready before somebody asks for it.
+//! Loading a program and creating namespaces take longer than the rest of a start. So a launcher is
+//! loaded once and has the next namespaces ready before a caller asks for them.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -19,14 +19,14 @@ use rustix::net::{
 
 use super::{ENTRY, LauncherInputs};
 
-/// How long a launcher that has more to do than its line holds is waited for.
+/// How long a caller waits for a launcher whose channel is full.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where a launcher stands, if one does.
+/// The slot of the standby launcher.
 #[derive(Debug, Default)]
 pub(super) struct StandbySlot(Mutex<Option<Arc<Standby>>>);
 
-/// A launcher that waits for orders. Dropping it ends it, and with it everything that it confines.
+/// A launcher that waits for orders. Drop ends it, with everything that it confines.
 #[derive(Debug)]
 pub(crate) struct Standby {
     line: OwnedFd,
@@ -34,7 +34,7 @@ pub(crate) struct Standby {
 }
 
 impl StandbySlot {
-    /// Hands an order to the launcher that stands here. One that is gone is replaced.
+    /// Hands an order to the standby launcher. One that is gone is replaced.
     pub(super) fn take(&self, program: &Path, given: &LauncherInputs) -> io::Result<Arc<Standby>> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(standby) = place.as_ref().filter(|standby| standby.hand(given).is_ok()) {
@@ -57,7 +57,7 @@ impl Standby {
         Ok(Standby { line, process: Mutex::new(command.spawn()?) })
     }
 
-    /// Leaves an order on its line. Fails where nobody is there to take it.
+    /// Leaves an order on its channel. Fails if the launcher is gone.
     fn hand(&self, given: &LauncherInputs) -> io::Result<()> {
         let files = [&given.line, &given.stdout, &given.stderr].map(|file| file.as_fd());
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
@@ -76,7 +76,7 @@ impl Drop for Standby {
     }
 }
 
-/// Waits for an order, on the launcher's side; without one, nobody will order anything any more.
+/// Waits for an order, on the launcher's side; `None` if the channel closed.
 pub(super) fn next(line: impl AsFd) -> io::Result<Option<LauncherInputs>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -1,8 +1,8 @@
-//! What a program may ask of the kernel: what is on the list, and nothing else.
+//! Seccomp allowlist: the system calls that a program may make.
 //!
-//! What is not on it answers as if the kernel had never heard of it, which programs are prepared
-//! for. Not there: mounting, namespaces, tracing, keys, modules, clocks, `io_uring`, handles, and
-//! `clone3`, whose wishes cannot be looked at.
+//! A call off the list fails with `ENOSYS`, which programs are prepared for. Not on the list:
+//! mounting, namespaces, tracing, keys, modules, clocks, `io_uring`, handles, and `clone3`, whose
+//! arguments a filter cannot read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
@@ -15,7 +15,7 @@ use seccompiler::{
 
 use super::Report;
 
-/// Every kind of namespace that a new process could ask for.
+/// The clone flags of every kind of namespace.
 const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -24,31 +24,31 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
-/// A call that is asked about, and, if only some of its flags change anything, which argument they are.
+/// A call that is reported, and the argument with its flags if only some of them change anything.
 pub(super) type ObservedSyscall = (c_long, Option<u8>);
 
-/// The flags by which a file is opened to be changed.
+/// The flags that open a file for a change.
 const CHANGING: [i32; 4] = [libc::O_WRONLY, libc::O_RDWR, libc::O_CREAT, libc::O_TRUNC];
 
-/// The instruction that ends a filter.
+/// The BPF instruction that ends a filter.
 const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
-/// The steps by which a filter of the library's asks for which machine a call is meant.
+/// The number of instructions by which the library's filter checks the architecture.
 const ASKS_FOR_MACHINE: usize = 3;
 
-/// The part of a socket's type that is its type.
+/// The bits of a socket's type without its flags.
 const TYPE: u64 = 0xf;
 
-/// Whom the program may connect to.
+/// Where the program may connect to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Door {
-    /// Nobody.
+    /// Nowhere.
     None,
-    /// The gate, at this port of a machine on which there is nobody else.
+    /// The gate, at this port of an otherwise empty network.
     At(u16),
 }
 
-/// Installs the list for this process and all that follow.
+/// Installs the allowlist for this process and its descendants.
 pub(super) fn filter(door: Door) -> Result<String, Report> {
     let program = compiled(door).map_err(|fault| refused(&fault.to_string()))?;
     seccompiler::apply_filter(&program).map_err(|fault| refused(&fault.to_string()))?;
@@ -64,12 +64,13 @@ fn compiled(door: Door) -> Result<BpfProgram, seccompiler::BackendError> {
     Ok(plainly(rest))
 }
 
-/// A filter, with what is plainly allowed before it. The kernel runs a filter for every call that
-/// there is when it is installed, so one that asks call by call takes milliseconds to begin with.
+/// Puts a range check of the unconditional calls before a filter. On installation the kernel runs
+/// the filter for every call there is, so a filter that compares call by call takes milliseconds to
+/// start.
 fn plainly(rest: BpfProgram) -> BpfProgram {
     let [load, compare] = [libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, libc::BPF_JMP | libc::BPF_K];
     let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
-    // The other filter begins by asking for which machine a call is meant; until then nothing counts.
+    // The other filter begins with the architecture check; nothing counts before it.
     let mut filter: BpfProgram = rest.iter().take(ASKS_FOR_MACHINE).cloned().collect();
     filter.push(step(load, 0, 0, offset_of!(libc::seccomp_data, nr) as u32));
     for (first, last) in ranges() {
@@ -81,7 +82,7 @@ fn plainly(rest: BpfProgram) -> BpfProgram {
     filter
 }
 
-/// The numbers of the calls that are plainly allowed, each beginning with its end.
+/// The unconditional calls as ranges of numbers, each with its first and last.
 fn ranges() -> Vec<(u32, u32)> {
     let numbers: BTreeSet<_> = PLAIN.iter().chain(OLDER).map(|call| *call as u32).collect();
     numbers.into_iter().fold(Vec::new(), |mut ranges: Vec<(u32, u32)>, number| {
@@ -93,7 +94,7 @@ fn ranges() -> Vec<(u32, u32)> {
     })
 }
 
-/// What keeps a process from starting others. It may have threads, and it may become another program.
+/// A filter that forbids new processes. Threads and exec stay allowed.
 pub(super) fn childless() -> Result<BpfProgram, Report> {
     let compiled = || -> Result<BpfProgram, seccompiler::BackendError> {
         let of_its_own = condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)?;
@@ -106,7 +107,7 @@ pub(super) fn childless() -> Result<BpfProgram, Report> {
     compiled().map_err(|fault| refused(&fault.to_string()))
 }
 
-/// What asks about every call that changes what a path names, before the kernel makes it.
+/// A filter that reports every call that changes a path, before the kernel makes it.
 pub(super) fn asking(calls: &[ObservedSyscall]) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules = BTreeMap::new();
     for (call, flags) in calls {
@@ -121,7 +122,7 @@ pub(super) fn asking(calls: &[ObservedSyscall]) -> Result<BpfProgram, seccompile
     let asked = SeccompAction::Trace(0);
     let mut filter: BpfProgram =
         SeccompFilter::new(rules, SeccompAction::Allow, asked, arch)?.try_into()?;
-    // The library has no name for this answer, so another one that is not used stands for it.
+    // The library has no name for this action, so an unused one stands in for it.
     for step in &mut filter {
         if step.code == RETURN && step.k == libc::SECCOMP_RET_TRACE {
             step.k = libc::SECCOMP_RET_USER_NOTIF;
@@ -154,20 +155,20 @@ fn looked_at() -> Result<SyscallTable, seccompiler::BackendError> {
     ])
 }
 
-/// Which sockets there are, and whether they connect.
+/// The sockets that may be created, and whether they may connect.
 fn sockets(door: Door) -> Result<SyscallTable, seccompiler::BackendError> {
     let mut made = Vec::new();
     match door {
-        // Where there is no network, a socket for it is of no use, but asking for one is no offence.
-        // Connecting is on no list, and neither is a socket that sends without: a file that is shown
-        // may be the door of somebody outside.
+        // Without a network such a socket is useless, but creating one is no offence. Connecting is
+        // not on the list, nor is a datagram socket: a file that is shown may be the socket of a
+        // process outside.
         Door::None => {
             for family in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6] {
                 made.push(rule(socket(family, libc::SOCK_STREAM)?)?);
             }
             Ok(vec![(libc::SYS_socket, made)])
         }
-        // Whoever may connect must not have a socket that leads to files.
+        // A program that may connect must not have a Unix socket, which leads to files.
         Door::At(_) => {
             for family in [libc::AF_INET, libc::AF_INET6] {
                 for protocol in [0, libc::IPPROTO_TCP] {
@@ -191,7 +192,7 @@ fn condition(
     compare: SeccompCmpOp,
     value: u64,
 ) -> Result<SeccompCondition, seccompiler::BackendError> {
-    // The kernel looks at the lower half of these arguments only, whatever stands in the upper.
+    // The kernel reads only the lower half of these arguments.
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, compare, value)
 }
 
@@ -199,7 +200,7 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, seccompiler::B
     SeccompRule::new(conditions)
 }
 
-/// Calls that are allowed whatever their arguments are.
+/// Calls that are allowed with any arguments.
 #[rustfmt::skip]
 const PLAIN: &[c_long] = &[
     // Files.
@@ -260,7 +261,7 @@ const PLAIN: &[c_long] = &[
     libc::SYS_timer_getoverrun, libc::SYS_timer_delete, libc::SYS_getitimer, libc::SYS_setitimer,
     libc::SYS_nanosleep, libc::SYS_clock_nanosleep, libc::SYS_clock_gettime, libc::SYS_clock_getres,
     libc::SYS_gettimeofday,
-    // Sockets that are there already, and what a machine says of itself.
+    // Sockets that exist already, and facts about the machine.
     libc::SYS_bind, libc::SYS_listen, libc::SYS_accept, libc::SYS_accept4,
     libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_getsockopt, libc::SYS_setsockopt,
     libc::SYS_sendto, libc::SYS_recvfrom, libc::SYS_sendmsg, libc::SYS_recvmsg, libc::SYS_sendmmsg,
@@ -275,7 +276,7 @@ const FORKS: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const FORKS: &[c_long] = &[];
 
-/// Calls that newer machines do not have.
+/// Calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const OLDER: &[c_long] = &[
@@ -289,7 +290,7 @@ const OLDER: &[c_long] = &[
     libc::SYS_signalfd, libc::SYS_inotify_init,
 ];
 
-/// Calls that newer machines do not have.
+/// Calls that newer architectures do not have.
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 

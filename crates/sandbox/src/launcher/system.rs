@@ -1,4 +1,4 @@
-//! What every confined program gets to see of the system, whoever builds the walls.
+//! System view: the parts of the system that every confined program sees, with either back end.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -11,7 +11,7 @@ use super::Report;
 pub(super) const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// What programs look up in `/etc` to run at all.
+/// The files of `/etc` that programs need to run at all.
 pub(super) const ETC: [&str; 6] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
@@ -24,7 +24,7 @@ pub(super) const ETC: [&str; 6] = [
 pub(super) const DEVICES: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Files that are the same for everybody inside.
+/// Files that are the same in every sandbox.
 pub(super) const WRITTEN: [(&str, &str); 3] = [
     ("etc/passwd", "root:x:0:0:root:/tmp:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
     ("etc/group", "root:x:0:\nnogroup:x:65534:\n"),
@@ -38,7 +38,7 @@ pub(super) const LINKS: [(&str, &str); 4] = [
     ("dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// A path that says where it is, and that is not where something of our own will be.
+/// Refuses a path that is not absolute and plain, or that a mount of our own takes.
 pub(super) fn showable(path: &Path) -> Result<(), Report> {
     let plain = path.is_absolute()
         && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));

@@ -1,7 +1,7 @@
-//! What there is to see inside: the system's programs, a private `/tmp`, and what was shown.
+//! Sandbox file system: the system's programs, a private `/tmp`, and the paths that are shown.
 //!
-//! Everything is taken as a copy of a mount first and put into an empty file system afterwards, so
-//! the order of places does not matter and nothing else comes along.
+//! Every path is first cloned as a detached mount and then attached to an empty file system, so the
+//! order of paths does not matter and nothing else comes along.
 
 use std::fs;
 use std::io;
@@ -23,29 +23,29 @@ use super::system::{DEVICES, ETC, LINKS, SYSTEM, WRITTEN, is_root, showable};
 use super::{Orders, Report, doing};
 use crate::{Access, Bounds};
 
-/// Any folder that is there on every machine: what is built is put over it for a moment.
+/// A folder that exists on every machine: the new root is mounted over it for a moment.
 const SCAFFOLD: &str = "/usr";
 
 const NO_PRIVILEGE: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 const LOOK: u64 = NO_PRIVILEGE | libc::MOUNT_ATTR_RDONLY;
 
-/// The kernels that count processes for each namespace begin here.
+/// The first kernel version that counts processes per namespace.
 const COUNTS_PROCESSES: (u32, u32) = (6, 14);
 
-/// The least that such a kernel takes for the highest number of a process.
+/// The lowest `pid_max` that such a kernel accepts.
 const FEWEST_PROCESSES: u64 = 301;
 
-/// Something that is put inside.
+/// A mount to attach.
 struct Piece {
     place: PathBuf,
     mount: OwnedFd,
     folder: bool,
 }
 
-/// A link of the system's: where it is, and where it leads.
+/// A symlink of the system: its path and its target.
 type Link = (PathBuf, PathBuf);
 
-/// Builds it and makes it everything there is.
+/// Builds the file system and makes it the root.
 pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
     kernel::leave(UnshareFlags::NEWNS).map_err(doing("mounts could not be copied"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -65,12 +65,12 @@ pub(super) fn build(orders: &Orders) -> Result<Vec<String>, Report> {
     Ok(layers)
 }
 
-/// Copies of what is on this machine, each with as few rights as it needs.
+/// Detached clones of the paths on this machine, each with as few rights as it needs.
 fn taken(orders: &Orders) -> Result<(Vec<Piece>, Vec<Link>), Report> {
     let (mut pieces, mut links) = (Vec::new(), Vec::new());
     for place in SYSTEM.iter().chain(&ETC).map(Path::new) {
         match fs::symlink_metadata(place) {
-            // Where a part of `/etc` is a link, what it stands for is taken.
+            // A symlink in `/etc` is replaced by its target.
             Ok(found) if found.is_symlink() && !place.starts_with("/etc") => {
                 let target = fs::read_link(place).map_err(doing("a link of the system"))?;
                 links.push((inner(place), target));
@@ -106,7 +106,7 @@ fn piece(place: &Path, rights: u64) -> Result<Piece, Report> {
     copy().map_err(doing(&format!("`{}` could not be shown", place.display())))
 }
 
-/// Puts everything together over the scaffold and moves in. Says whether processes are counted.
+/// Attaches everything over the scaffold and pivots into it. Returns whether processes are counted.
 fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<bool> {
     let root = fresh("tmpfs", &[("size", "4m"), ("mode", "0755")], MountAttrFlags::empty())?;
     attach(&root, Path::new(SCAFFOLD))?;
@@ -137,9 +137,9 @@ fn assemble(orders: &Orders, pieces: Vec<Piece>, links: &[Link]) -> io::Result<b
     Ok(counted)
 }
 
-/// The folder to start in, empty where nothing of it is shown.
+/// Creates the working directory, empty if it is not below a shown path.
 fn start(place: &Path) -> io::Result<()> {
-    // The root itself has no name here.
+    // The root itself has an empty name here.
     if place.as_os_str().is_empty() || place.exists() {
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn start(place: &Path) -> io::Result<()> {
     fs::set_permissions(place, fs::Permissions::from_mode(0o555))
 }
 
-/// Covers a place with nothing.
+/// Covers a path with an empty folder or file.
 fn hide(place: &Path) -> io::Result<()> {
     let Ok(found) = fs::metadata(place) else { return Ok(()) };
     let cover = match found.is_dir() {
@@ -162,7 +162,7 @@ fn hide(place: &Path) -> io::Result<()> {
     attach(&cover, place)
 }
 
-/// Makes what was built the root, and lets go of the old one.
+/// Makes the new file system the root, and unmounts the old one.
 fn move_in() -> io::Result<()> {
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
@@ -172,7 +172,8 @@ fn move_in() -> io::Result<()> {
     restrict(&root, LOOK, Reach::Only)
 }
 
-/// The processes inside and no others; read-only, since what root may write there is the machine's.
+/// Mounts `/proc` of this PID namespace, read-only, because root's files there belong to the
+/// machine.
 fn processes(bounds: &Bounds) -> io::Result<(OwnedFd, bool)> {
     let flags = plain_mount() | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let proc = fresh("proc", &[], flags)?;
@@ -188,7 +189,8 @@ fn processes(bounds: &Bounds) -> io::Result<(OwnedFd, bool)> {
     Ok((proc, counted))
 }
 
-/// Older kernels have one number for the whole machine, which is not ours to change.
+/// Whether the kernel counts processes per namespace; older ones have one `pid_max` for the whole
+/// machine.
 fn counts_processes() -> bool {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy();
@@ -200,7 +202,7 @@ fn plain_mount() -> MountAttrFlags {
     MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV
 }
 
-/// A new file system that is nowhere yet.
+/// Creates a detached file system.
 fn fresh(kind: &str, options: &[(&str, &str)], rights: MountAttrFlags) -> io::Result<OwnedFd> {
     let made = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (name, value) in options {
@@ -210,7 +212,7 @@ fn fresh(kind: &str, options: &[(&str, &str)], rights: MountAttrFlags) -> io::Re
     Ok(fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, rights)?)
 }
 
-/// Puts a piece in its place, which is made if it is not there.
+/// Attaches a mount, and creates its mount point if needed.
 fn put(piece: &Piece) -> io::Result<()> {
     let place = &piece.place;
     if piece.folder {
@@ -233,7 +235,7 @@ fn above(place: &Path) -> io::Result<()> {
     place.parent().map_or(Ok(()), fs::create_dir_all)
 }
 
-/// A place as seen from the root that is being built.
+/// A path relative to the new root.
 fn inner(place: &Path) -> PathBuf {
     place.strip_prefix("/").unwrap_or(place).to_owned()
 }

@@ -1,8 +1,8 @@
-//! What a program tries to change and may not: told, and refused by the kernel all the same.
+//! Violation reports: notes each refused change of a path, which the kernel refuses in any case.
 //!
-//! The kernel asks us about each call that changes what a path names, before it makes the call. We
-//! look at the path, note it if it may not be changed, and always answer that the kernel shall go on.
-//! So nothing depends on what we read, which the program may have changed since.
+//! The kernel notifies us of each call that changes a path, before it makes the call. We read the
+//! path, note it if it is not writable, and always let the kernel continue. So nothing depends on
+//! memory that the program may have changed since.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,43 +16,44 @@ use super::{Orders, Report, kernel, syscalls};
 use crate::gate::MOST_TRIED;
 use crate::{Access, MountedPath};
 
-/// The longest path that a kernel takes.
+/// Most bytes of a path that a kernel accepts.
 const LONGEST: usize = 4096;
 
-/// What is noted of a program that is under way.
+/// The refused changes of a running program.
 pub(super) struct Tries {
     asked: Option<OwnedFd>,
     places: Vec<MountedPath>,
     noted: BTreeSet<(PathBuf, &'static str)>,
 }
 
-/// A call that changes what a path names: its number, and which of its arguments say what.
+/// A call that changes a path: its number, and its relevant arguments.
 struct PathChange {
     call: c_long,
     wanted: SyscallIntent,
     path: usize,
-    /// The folder that the path begins at; without one, the folder that the program is in.
+    /// The argument with the folder descriptor; without one, the path is relative to the working
+    /// directory.
     folder: Option<usize>,
 }
 
-/// What the call does, and with it when it would fail without us, which is nothing to note.
+/// What the call intends, and so when it fails anyway, which is nothing to note.
 #[derive(Clone, Copy)]
 enum SyscallIntent {
-    /// To open it, with the flags in this argument.
+    /// Opens the path, with the flags in this argument.
     Open(usize),
-    /// To open it, with flags that are in memory at this argument.
+    /// Opens the path, with flags in memory at this argument.
     OpenAt(usize),
-    /// To make something where nothing is.
+    /// Creates a path that does not exist.
     Make,
-    /// To put something there, whatever is there.
+    /// Puts a file at the path, whether or not it exists.
     Put,
-    /// To do something to what is there.
+    /// Alters what exists.
     Alter(&'static str),
 }
 
 impl Tries {
-    /// Begins to note what this process and those that follow try. Where the kernel cannot ask,
-    /// nothing is noted; it is refused all the same.
+    /// Starts noting the changes of this process and its descendants. On a kernel without
+    /// notifications nothing is noted; the kernel refuses all the same.
     pub(super) fn of(orders: &Orders) -> Tries {
         let calls: Vec<_> = changes().map(|change| (change.call, change.flags())).collect();
         let filter = syscalls::asking(&calls).ok();
@@ -60,12 +61,12 @@ impl Tries {
         Tries { asked, places: places(orders), noted: BTreeSet::new() }
     }
 
-    /// Where the kernel asks.
+    /// The descriptor of the notifications.
     pub(super) fn asked(&self) -> Option<BorrowedFd<'_>> {
         self.asked.as_ref().map(|asked| asked.as_fd())
     }
 
-    /// Answers one question, and says what there is to note.
+    /// Answers one notification, and returns what there is to note.
     pub(super) fn look(&mut self) -> Option<Report> {
         let asked = self.asked.as_ref()?;
         let call = kernel::question(asked).ok()?;
@@ -114,7 +115,7 @@ impl Tries {
         (!self.is_writable(&path)).then_some((path, wanted))
     }
 
-    /// The place nearest to a path decides.
+    /// The innermost place of a path decides.
     fn is_writable(&self, path: &Path) -> bool {
         let near = self.places.iter().filter(|place| path.starts_with(&place.path));
         let nearest = near.max_by_key(|place| place.path.components().count());
@@ -123,7 +124,7 @@ impl Tries {
 }
 
 impl PathChange {
-    /// The argument whose flags make the call one that changes something.
+    /// The argument whose flags make the call a change.
     fn flags(&self) -> Option<u8> {
         match self.wanted {
             SyscallIntent::Open(flags) => u8::try_from(flags).ok(),
@@ -135,7 +136,7 @@ impl PathChange {
     }
 }
 
-/// What may be changed, and what of it may not.
+/// The writable places, and the read-only ones inside them.
 fn places(orders: &Orders) -> Vec<MountedPath> {
     let private = MountedPath { path: PathBuf::from("/tmp"), access: Access::Write };
     let shown = orders.shown.iter().cloned();
@@ -144,7 +145,7 @@ fn places(orders: &Orders) -> Vec<MountedPath> {
     std::iter::once(private).chain(shown).chain(hidden).collect()
 }
 
-/// The path that a call names, from the root on.
+/// The path that a call names, made absolute.
 fn named(change: &PathChange, call: &seccomp_notif) -> Option<PathBuf> {
     let path = text(call.pid, *call.data.args.get(change.path)?)?;
     if path.is_absolute() {
@@ -158,11 +159,11 @@ fn named(change: &PathChange, call: &seccomp_notif) -> Option<PathBuf> {
     Some(plain(&fs::read_link(base).ok()?.join(path)))
 }
 
-/// A text in the memory of another process, up to the zero that ends it.
+/// A zero-terminated text in the memory of another process.
 fn text(process: u32, at: u64) -> Option<PathBuf> {
     let memory = fs::File::open(format!("/proc/{process}/mem")).ok()?;
     let mut bytes = vec![0; LONGEST];
-    // What lies beyond the end of a page may not be there.
+    // The next page may not be mapped.
     let page = 4096 - (at as usize % 4096);
     let mut length = memory.read_at(bytes.get_mut(..page)?, at).ok()?;
     if !bytes.get(..length)?.contains(&0) {
@@ -174,7 +175,7 @@ fn text(process: u32, at: u64) -> Option<PathBuf> {
     (!path.is_empty()).then(|| PathBuf::from(path))
 }
 
-/// The flags of a file that is opened in the newer way.
+/// The flags of an `openat2` call.
 fn opened(call: &seccomp_notif, at: u64) -> Option<u64> {
     let memory = fs::File::open(format!("/proc/{}/mem", call.pid)).ok()?;
     let mut flags = [0; 8];
@@ -182,7 +183,7 @@ fn opened(call: &seccomp_notif, at: u64) -> Option<u64> {
     Some(u64::from_ne_bytes(flags))
 }
 
-/// Without dots; what they would mean behind a link is found out afterwards.
+/// Normalizes dots lexically; symlinks are resolved afterwards.
 fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::from("/"), |mut whole, part| {
         match part {
@@ -194,12 +195,12 @@ fn plain(path: &Path) -> PathBuf {
     })
 }
 
-/// Where it is once every link is followed.
+/// The path with every symlink resolved.
 fn followed(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| beside(path))
 }
 
-/// Where it is, itself not followed.
+/// The path with its folder resolved, but not its last name.
 fn beside(path: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
     match (folder, path.file_name()) {
@@ -237,7 +238,7 @@ const CHANGES: &[PathChangeRow] = &[
     (libc::SYS_fchownat, SyscallIntent::Alter("change"), 1, Some(0)),
 ];
 
-/// Calls that newer machines do not have.
+/// Calls that newer architectures do not have.
 #[cfg(target_arch = "x86_64")]
 #[rustfmt::skip]
 const OLDER: &[PathChangeRow] = &[
@@ -256,6 +257,6 @@ const OLDER: &[PathChangeRow] = &[
     (libc::SYS_lchown, SyscallIntent::Alter("change"), 0, None),
 ];
 
-/// Calls that newer machines do not have.
+/// Calls that newer architectures do not have.
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[PathChangeRow] = &[];

@@ -1,6 +1,6 @@
-//! Symbolic link resolution of governing paths: where such a link leads governs as well.
+//! Symbolic link resolution of governing paths: the target of such a link governs as well.
 //!
-//! A target that does not exist yet is resolved by its names, so that creating it is creating a rule.
+//! A target that does not exist yet is resolved by name, so that creating it is creating a rule.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -11,27 +11,27 @@ use haft_model::governing::{Extent, Governing, GoverningKind};
 
 use super::Protection;
 
-/// How deep the loader goes.
+/// Deepest folder level that the loader reads.
 const DEEPEST: usize = 16;
 
-/// How many folders and links of rules are looked at.
+/// Most folders and symlinks of rules that are searched.
 const MOST: usize = 50_000;
 
-/// How many links a path may go through, as the kernel has it.
+/// Most symlinks that a path may pass through, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// The target of a governing link, whether or not it exists.
+/// The target of a governing symlink, whether or not it exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTarget {
-    /// The target, with every link on the way resolved.
+    /// The target, with every symlink on the way resolved.
     pub path: PathBuf,
-    /// The row that governs the link, and by it the target.
+    /// The row that governs the symlink, and by it the target.
     pub row: &'static Governing,
 }
 
 impl Protection {
-    /// The targets of governing links of the workspace and of the home: of the rules themselves, of
-    /// folders on the way to them, and of links inside them. An error where there are too many.
+    /// The targets of governing symlinks of the workspace and of the home: of the rules themselves,
+    /// of folders that lead to them, and of symlinks inside them. An error if there are too many.
     pub fn linked(&self) -> Result<Vec<LinkTarget>, String> {
         let mut search = Search::new(self);
         search.list(&self.workspace, &self.workspace, Via::Itself, 0)?;
@@ -44,7 +44,7 @@ impl Protection {
         Ok(search.found)
     }
 
-    /// The same for links that were found elsewhere, such as those of a repository deep inside.
+    /// The targets of symlinks that were found elsewhere, such as those of a nested repository.
     pub(crate) fn targets_of<'a>(
         &self,
         links: impl Iterator<Item = &'a PathBuf>,
@@ -60,9 +60,9 @@ impl Protection {
 /// How a search came to a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Via {
-    /// By its own names, by which the table knows it.
+    /// By its own path, which the table knows.
     Itself,
-    /// Through a link, so that the table knows it by other names.
+    /// Through a symlink, so that the table knows it by another path.
     Link,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Search<'a> {
         Search { protection, found: Vec::new(), entered: BTreeSet::new(), left: MOST }
     }
 
-    /// Looks at every entry of a folder, which is `named` by the table and lies at `real`.
+    /// Searches the entries of a folder, which the table knows as `named` and which lies at `real`.
     fn list(&mut self, named: &Path, real: &Path, via: Via, depth: usize) -> Result<(), String> {
         if depth > DEEPEST || !self.entered.insert(named.to_owned()) {
             return Ok(());
@@ -125,7 +125,7 @@ impl<'a> Search<'a> {
                 self.found.push(target);
             }
         }
-        // What Haft keeps for itself holds no links that anything follows.
+        // Haft's state folder holds no symlinks that are followed.
         let enters = whole.is_none_or(|row| row.kind != GoverningKind::State);
         match is_folder && enters {
             true => self.list(named, &real, via, depth + 1),
@@ -134,8 +134,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Where a path leads, name by name. A name that does not exist stands for itself, and a path that
-/// goes through too many links leads nowhere.
+/// Resolves a path name by name. A name that does not exist stands for itself; `None` after too
+/// many symlinks.
 fn resolve(path: &Path) -> Option<PathBuf> {
     let mut ahead = steps(path);
     let (mut real, mut links) = (PathBuf::from("/"), 0);
@@ -162,7 +162,7 @@ fn resolve(path: &Path) -> Option<PathBuf> {
     Some(real)
 }
 
-/// The names of a path, the last one first.
+/// The components of a path, the last one first.
 fn steps(path: &Path) -> Vec<OsString> {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),

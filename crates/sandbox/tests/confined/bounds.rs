@@ -1,4 +1,4 @@
-//! How much a confined program may use.
+//! Tests of resource limits of a confined program.
 
 use haft_sandbox::{Bounds, ConfinedProgram, ExitKind, TotalMemory};
 use haft_testkit::Folder;
@@ -8,7 +8,7 @@ use crate::{run, said, script, text};
 #[tokio::test]
 async fn processes_are_counted() {
     let folder = Folder::new();
-    // Starts sleepers until the kernel says no.
+    // Starts sleepers until the kernel refuses.
     let many = "i=0; while [ $i -lt 2000 ]; do sleep 1000 & i=$((i+1)); echo $i; done";
     let bounds = Bounds { processes: 320, ..Bounds::default() };
     let ended = run(ConfinedProgram { bounds, ..script(&folder, many) }).await.unwrap();
@@ -67,7 +67,7 @@ async fn files_of_the_private_folder_are_counted() {
     assert!((50..=100).contains(&made), "{made} files were made");
 }
 
-/// Six processes, each far below its own limit, hold more than they may together.
+/// Six processes, each far below its own limit, exceed the total limit.
 #[tokio::test]
 async fn a_fork_tree_over_its_total_memory_is_ended() {
     let folder = Folder::new();
@@ -104,6 +104,6 @@ async fn groups_are_gone_with_their_runs() {
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         names.filter(|name| name.starts_with("haft-") && name.contains(&own)).count()
     };
-    // Other tests of this process may be at it as well; whatever is theirs goes with them.
+    // Other tests of this process may run as well; their groups go with them.
     haft_testkit::eventually(|| (left() == 0).then_some(()));
 }

@@ -1,4 +1,4 @@
-//! How a confined program starts and ends, and that nothing of it stays.
+//! Tests of program start and exit: no process of a program stays behind.
 
 use std::future::{pending, ready};
 use std::path::PathBuf;
@@ -152,7 +152,7 @@ async fn output_is_truncated_without_blocking_program() {
     assert_eq!((ended.end, ended.stdout.len(), ended.truncated), (ExitKind::Exited(7), 1000, true));
 }
 
-/// A script that starts others in every way to get away, and then waits for ever.
+/// A script that daemonizes others in every way, and then waits forever.
 const FAMILY: &str = "
     (while :; do sleep 1; done) &
     setsid sh -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' &
@@ -163,7 +163,7 @@ const FAMILY: &str = "
 async fn time_that_runs_out_ends_every_descendant() {
     let folder = Folder::new();
     let mark = mark();
-    // However slow the machine is: with more time until the family is there when it runs out.
+    // On any machine: longer deadlines until the family is complete when one expires.
     for seconds in [1, 4, 16, 64] {
         let deadline = Instant::now() + Duration::from_secs(seconds);
         let ended = family(&folder, &mark).run(&walls(), deadline, pending()).await.unwrap();
@@ -182,7 +182,7 @@ async fn calling_off_ends_every_descendant() {
     let ended = family(&folder, &mark).run(&walls(), late(), together(&mark)).await.unwrap();
     assert_eq!(ended.end, ExitKind::CalledOff);
     assert_eq!(alive(&mark), Vec::<String>::new());
-    // Called off before it began.
+    // Cancelled before it began.
     let ended = family(&folder, &mark).run(&walls(), late(), ready(())).await.unwrap();
     assert_eq!(ended.end, ExitKind::CalledOff);
     assert_eq!(alive(&mark), Vec::<String>::new());
@@ -236,7 +236,7 @@ fn mark() -> String {
     format!("mark-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The processes of this machine with a mark, but for those of the tests.
+/// The processes of this machine with a mark, except those of the tests.
 fn alive(mark: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
@@ -244,14 +244,14 @@ fn alive(mark: &str) -> Vec<String> {
     lines.filter(|line| line.contains(mark) && !line.contains("--exact")).collect()
 }
 
-/// Waits until a family is whole: the first, and the two that went away from it.
+/// Waits until a family is complete: the first process, and the two that left it.
 async fn together(mark: &str) {
     while alive(mark).len() < 3 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Waits for the kernel, which ends what is left without anybody waiting for it.
+/// Waits for the kernel, which kills the rest without a report.
 async fn gone(mark: &str) {
     let patience = Instant::now() + Duration::from_secs(20);
     while !alive(mark).is_empty() {

@@ -1,4 +1,4 @@
-//! Ways out, each tried for real: out of the folders, the network, the processes, the rights.
+//! Escape tests: real attempts to leave the file system, network, processes and privileges.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
@@ -45,7 +45,7 @@ async fn nothing_but_the_private_folder_can_be_written() {
         echo private > /tmp/own && cat /tmp/own";
     assert_eq!(said(script(&folder, tries)).await, "private\n");
     assert_eq!(folder.read("shown"), "mine");
-    // Each run has a private folder of its own.
+    // Each run has its own private folder.
     assert_eq!(said(script(&folder, "ls -A /tmp | grep own; exit 0")).await, "");
 }
 
@@ -100,7 +100,7 @@ async fn sandboxed_program_reaches_no_socket() {
     let _open = UnixListener::bind(&socket).unwrap();
     let tcp = format!("tcp|{}", tcp.local_addr().unwrap());
     let udp = format!("udp|{}", udp.local_addr().unwrap());
-    // A socket that is a file is shown, and leads to nobody all the same.
+    // A Unix socket is shown as a file, and cannot be connected to.
     let unix = format!("unix|{}", socket.display());
     for attempt in [&tcp, &udp, &unix] {
         assert_eq!(outside(attempt), "done");

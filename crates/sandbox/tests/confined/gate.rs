@@ -1,4 +1,4 @@
-//! Programs that may reach somebody, and only them: through the gate, or not at all.
+//! Tests of the egress gate: a program reaches only listed hosts, through the proxy or not at all.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -14,7 +14,7 @@ use haft_testkit::Folder;
 use crate::probe::{inside, probing};
 use crate::{run, script, text};
 
-/// A host that answers `hello` to every request and keeps what it was asked.
+/// A host that answers `hello` to every request and keeps the requests.
 pub(crate) struct Host {
     pub(crate) port: u16,
     heard: Arc<Mutex<Vec<String>>>,
@@ -55,7 +55,7 @@ fn through(hosts: &[String]) -> NetworkAccess {
     NetworkAccess::Through(Gate::new(hosts.to_vec(), AddressGuard::public()))
 }
 
-/// What a probe hears that says this to the proxy, and how it ended.
+/// The answer of the proxy to a probe's request, and the exit of the probe.
 async fn asked(folder: &Folder, network: NetworkAccess, words: &str) -> (String, ProgramExit) {
     let confined = ConfinedProgram { network, ..probing(folder, &format!("proxy|{words}")) };
     let ended = run(confined).await.unwrap();
@@ -115,15 +115,15 @@ async fn egress_proxy_refuses_and_reports_unlisted_hosts() {
             refused("b.a.example", 443, unlisted),
         ),
         ("a.example", format!("GET http://{place}/ HTTP/1.1\\r\\n\\r\\n"), at("127.0.0.1")),
-        // Listed, and asked for at another port or in another way.
+        // Listed, and requested at another port or in another way.
         ("127.0.0.1", format!("CONNECT {place} HTTP/1.1\\r\\n\\r\\n"), at("127.0.0.1")),
-        // Listed, and addressed to somebody else.
+        // Listed, with a `Host` header for another host.
         (
             &place,
             format!("GET http://{place}/ HTTP/1.1\\r\\nHost: a.example\\r\\n\\r\\n"),
             refused("127.0.0.1", port, "its `Host` header names another host"),
         ),
-        // A star is no way to one's own network.
+        // A star does not open a private network.
         ("*", format!("CONNECT {place} HTTP/1.1\\r\\n\\r\\n"), at("127.0.0.1")),
         (
             "*",
@@ -169,7 +169,7 @@ async fn name_resolving_to_closed_address_is_refused_despite_rebinding() {
         assert_eq!(ended.tried, refused("a.example", host.port, why));
     }
     assert_eq!((LOOKED_UP.load(Ordering::SeqCst), host.heard().len()), (2, 0));
-    // Whoever may open addresses has opened this one.
+    // The guard opens this address.
     let guard = AddressGuard::public().allowing("a.example", host.port);
     let gate = Gate::new(listed, guard).looking_up(turning);
     let (heard, _) =
@@ -227,7 +227,7 @@ async fn program_behind_egress_proxy_reaches_nothing_else() {
     let other = Host::new();
     let listed = [format!("127.0.0.1:{}", host.port)];
     let attempts = [
-        // The very host, but not through the gate.
+        // The listed host, but not through the gate.
         format!("tcp|127.0.0.1:{}", host.port),
         format!("tcp|127.0.0.1:{}", other.port),
         "udp|127.0.0.1:53".to_owned(),
@@ -256,7 +256,7 @@ async fn common_languages_find_the_gate_by_themselves() {
     for (program, args) in [
         ("/usr/bin/curl", vec!["-sS", &url]),
         ("/usr/bin/python3", vec!["-c", &python]),
-        // Node looks at the variables from version 24 on.
+        // Node reads the variables from version 24 on.
         ("/usr/bin/node", vec!["-e", &node]),
     ] {
         if !Path::new(program).exists() || is_old_node(program) {

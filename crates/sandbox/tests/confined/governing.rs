@@ -1,4 +1,4 @@
-//! Programs that may write a workspace and try to change the rules that they run under.
+//! Tests of governing files: programs that may write a workspace and try to change its rules.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ pub(super) fn workspace() -> Folder {
         .file("src/main", "m")
 }
 
-/// A script that may write everything of a workspace, as `mutates: ["workspace:*"]` lets it.
+/// A script that may write the whole workspace, as with `mutates: ["workspace:*"]`.
 pub(super) fn writer(folder: &Folder, text: &str) -> ConfinedProgram {
     let path = root(folder);
     ConfinedProgram {
@@ -35,7 +35,7 @@ pub(super) fn writer(folder: &Folder, text: &str) -> ConfinedProgram {
     }
 }
 
-/// Every file of a workspace but Haft's own, with its text; links as where they lead.
+/// Every file of a workspace but Haft's own, with its text; symlinks with their targets.
 pub(super) fn everything(folder: &Folder) -> BTreeMap<String, String> {
     let root = root(folder);
     let (mut found, mut folders) = (BTreeMap::new(), vec![root.clone()]);
@@ -56,7 +56,7 @@ pub(super) fn everything(folder: &Folder) -> BTreeMap<String, String> {
     found
 }
 
-/// What lies in quarantine, by where it was.
+/// The content of the quarantine, by original path.
 pub(super) fn quarantined(folder: &Folder) -> Vec<String> {
     let place = root(folder).join(".haft/quarantine");
     let mut found = Vec::new();
@@ -183,7 +183,7 @@ async fn other_names_of_rules_cannot_be_written() {
         .await
         .unwrap();
     assert_eq!(folder.read("haft.toml"), "[workspace]\n");
-    // The same where only that folder may be written.
+    // The same with only that folder writable.
     let docs = MountedPath { path: path.join("docs"), access: Access::Write };
     let narrow = writer(&folder, "echo x >> docs/notes; true");
     let shown = vec![MountedPath { path: path.clone(), access: Access::Read }, docs];
@@ -253,7 +253,7 @@ async fn a_root_that_governs_is_never_opened() {
     violated(run(ConfinedProgram { shown, ..writer(&folder, "true") }).await);
 }
 
-/// Rules that a run made are not read while it goes on, nor when nobody looked at what it left.
+/// A reader skips rules that a run made, while it runs and after it ends without an inspection.
 #[tokio::test]
 async fn rules_written_by_interrupted_run_are_never_loaded() {
     let folder = workspace();

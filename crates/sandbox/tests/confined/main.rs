@@ -1,4 +1,4 @@
-//! Programs that run inside and try to get out; the kernel is asked, not our word taken for it.
+//! Sandbox tests: confined programs try to get out, and the kernel's answer counts.
 
 #![expect(
     clippy::indexing_slicing,
@@ -42,12 +42,12 @@ fn walls() -> Walls {
     Walls::By(Launcher::at(program()))
 }
 
-/// Far enough away to matter to nobody.
+/// A deadline far enough away not to matter.
 fn late() -> Instant {
     Instant::now() + Duration::from_secs(60)
 }
 
-/// A shell script over a folder that it may only look at.
+/// A shell script over a read-only folder.
 fn script(folder: &Folder, text: &str) -> ConfinedProgram {
     ConfinedProgram {
         program: PathBuf::from("/bin/sh"),
@@ -58,7 +58,7 @@ fn script(folder: &Folder, text: &str) -> ConfinedProgram {
     }
 }
 
-/// A folder as the kernel knows it.
+/// The real path of a folder.
 fn root(folder: &Folder) -> PathBuf {
     fs::canonicalize(folder.path()).unwrap()
 }
@@ -67,7 +67,7 @@ async fn run(confined: ConfinedProgram) -> Result<ProgramExit, StartRefusal> {
     confined.run(&walls(), late(), pending()).await
 }
 
-/// What a script printed, which has to have ended well.
+/// The output of a script, which must exit with 0.
 async fn said(confined: ConfinedProgram) -> String {
     let ended = run(confined).await.unwrap();
     let (out, err) = (text(&ended.stdout), text(&ended.stderr));

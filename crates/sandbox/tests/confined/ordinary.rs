@@ -1,18 +1,18 @@
-//! The same programs started by an ordinary user: for root the kernel asks less, and counts otherwise.
+//! Tests as an ordinary user: for root the kernel checks less, and counts otherwise.
 
 use haft_sandbox::StartRefusal;
 use haft_testkit::{Folder, OrdinaryUser};
 
 use crate::{LAUNCHER, run, script};
 
-/// What is printed where this user may make no namespaces.
+/// Printed where this user may not create namespaces.
 const CLOSED: &str = "namespaces are closed to this user";
 
 #[test]
 fn confined_programs_of_an_ordinary_user_are_held_alike() {
     let Some(user) = OrdinaryUser::new() else { return };
     let user = user.with(LAUNCHER, env!("CARGO_BIN_EXE_haft-sandbox"));
-    // Where the kernel forbids it, the documented refusal was asserted, and there is no more to see.
+    // Where the kernel forbids it, the documented refusal was asserted, and nothing else can run.
     if user.run(&["ordinary::walls_stand_or_the_refusal_names_why"]).contains(CLOSED) {
         return;
     }

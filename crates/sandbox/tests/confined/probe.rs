@@ -1,4 +1,4 @@
-//! This very test program, started inside: it tries what no shell can, and says what came of it.
+//! Probe: this test program, started inside, which tries what no shell can and prints the outcome.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -17,10 +17,10 @@ use rustix::thread::UnshareFlags;
 
 use crate::{late, walls};
 
-/// What a probe is told.
+/// The variable that holds the attempt of a probe.
 const ORDERS: &str = "HAFT_TEST_PROBE";
 
-/// Not a test of its own: what this program does when it is told to.
+/// Not a test of its own: the entry point of the probe.
 #[tokio::test]
 async fn probe() {
     let Ok(orders) = std::env::var(ORDERS) else { return };
@@ -58,20 +58,20 @@ async fn probe() {
     }
 }
 
-/// Says something to the proxy, written with escapes, and gives what it answers.
+/// Sends an escaped text to the proxy, and returns its answer.
 fn exchanged(words: &str) -> String {
     let proxy = std::env::var("HTTP_PROXY").unwrap();
     let mut proxy = TcpStream::connect(proxy.strip_prefix("http://").unwrap()).unwrap();
     let words = words.replace("\\r", "\r").replace("\\n", "\n");
     let words = words.replace("\\x01", "\x01").replace("\\x02", "\x02");
-    // Whoever is refused early need not hear the rest.
+    // A client that is refused early need not send the rest.
     let _ = proxy.write_all(words.as_bytes());
     let mut heard = Vec::new();
     let _ = proxy.read_to_end(&mut heard);
     crate::text(&heard)
 }
 
-/// Says what came of an attempt.
+/// Prints the outcome of an attempt.
 fn tell(outcome: io::Result<()>) {
     match outcome {
         Ok(()) => println!("said: done"),
@@ -94,7 +94,8 @@ fn unshare(namespaces: UnshareFlags) -> io::Result<()> {
     Ok(unsafe { rustix::thread::unshare_unsafe(namespaces) }?)
 }
 
-/// Mounts something, seen by nobody else, while a launcher stands by, and has it looked at.
+/// Mounts a folder in a private namespace while a launcher stands by, and checks what a program
+/// sees.
 async fn mounted() {
     unshare(UnshareFlags::NEWNS).unwrap();
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
@@ -128,12 +129,12 @@ fn answered(number: libc::c_long) -> io::Result<()> {
     if number == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What comes of an attempt that is made inside.
+/// The outcome of an attempt inside.
 pub(crate) async fn inside(folder: &Folder, attempt: &str) -> String {
     found(&crate::said(probing(folder, attempt)).await)
 }
 
-/// This program, as a probe that is confined.
+/// This program, as a confined probe.
 pub(crate) fn probing(folder: &Folder, attempt: &str) -> ConfinedProgram {
     let program = std::env::current_exe().unwrap();
     let mut confined = ConfinedProgram {
@@ -146,7 +147,7 @@ pub(crate) fn probing(folder: &Folder, attempt: &str) -> ConfinedProgram {
     confined
 }
 
-/// What comes of the same attempt that is made outside, so that a no inside means something.
+/// The outcome of the same attempt outside, so that a refusal inside proves something.
 pub(crate) fn outside(attempt: &str) -> String {
     let ended = start(attempt).wait_with_output().unwrap();
     found(&crate::text(&ended.stdout))

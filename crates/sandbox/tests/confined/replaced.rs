@@ -1,4 +1,5 @@
-//! Governing files that are replaced from outside while a program runs, and links and denied paths.
+//! Tests of governing files that are replaced from outside during a run, of symlinks and denied
+//! paths.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use super::governing::{everything, quarantined, violated, workspace, writer};
 use super::{root, run};
 
-/// A program that is kept between calls: it does what each line says.
+/// A long-running program that executes each line of its input.
 struct Server {
     running: Running,
     feed: Feed,
@@ -39,7 +40,7 @@ impl Server {
         assert_eq!(self.lines.next_line().await.unwrap().as_deref(), Some("done"));
     }
 
-    /// Ends it, and gives what it did: each path, and the change.
+    /// Ends it, and returns its intrusions: each path, and the change.
     async fn end(mut self) -> Vec<(String, GoverningChange)> {
         self.running.stop();
         self.running.ended().await.unwrap();
@@ -49,7 +50,7 @@ impl Server {
     }
 }
 
-/// Writes a file as editors and git do.
+/// Replaces a file by a rename, as editors and git do.
 fn rename_over(folder: &Folder, name: &str, text: &str) {
     let beside = root(folder).join("beside");
     fs::write(&beside, text).unwrap();
@@ -107,7 +108,8 @@ async fn folder_replaced_and_written_is_quarantined() {
     assert_eq!(quarantined(&folder), [".vscode/tasks.json"]);
 }
 
-/// Settings come into force by acceptance, so an edit stays; the program has to be ended all the same.
+/// Settings come into force by acceptance, so an edit stays; the program must be ended all the
+/// same.
 #[tokio::test]
 async fn replaced_settings_stay_and_make_program_stale() {
     let folder = workspace();
@@ -159,7 +161,7 @@ async fn denied_absent_paths_are_quarantined_when_created() {
     }
 }
 
-/// Each row: the links and where they lead, and what a program tries.
+/// Each row: the symlinks and their targets, and what a program tries.
 #[tokio::test]
 async fn targets_of_governing_links_are_governing() {
     let rows: [(&[(&str, &str)], &str); 7] = [

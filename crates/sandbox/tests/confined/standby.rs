@@ -1,4 +1,4 @@
-//! The launcher that stands by: what it keeps, and how long it stays.
+//! Tests of the standby launcher: what it keeps, and how long it stays.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ fn launcher(folder: &Folder) -> Launcher {
     Launcher::at(own)
 }
 
-/// The processes that run something in a folder, and whether we started them.
+/// The processes that run the launcher of a folder, and whether we are their parent.
 fn processes(folder: &Folder) -> Vec<(Pid, bool)> {
     let (own, us) = (root(folder).join("launcher"), format!("PPid:\t{}", std::process::id()));
     let all = fs::read_dir("/proc").unwrap().flatten();
@@ -37,7 +37,7 @@ fn processes(folder: &Folder) -> Vec<(Pid, bool)> {
     told.collect()
 }
 
-/// The one that stands by.
+/// The standby process.
 fn standing(folder: &Folder) -> Pid {
     let ours: Vec<_> = processes(folder).into_iter().filter(|(_, ours)| *ours).collect();
     assert_eq!(ours.len(), 1, "{ours:?}");
@@ -79,7 +79,7 @@ async fn killed_launcher_takes_its_children_and_is_replaced() {
     let first = standing(&folder);
     kill_process(first, Signal::KILL).unwrap();
     assert!(running.ended().await.is_err());
-    // Nobody of the old ones is left to take an order.
+    // No old process is left to take an order.
     let is_gone = || processes(&folder).iter().all(|(_, ours)| *ours);
     until("a world outlives its launcher", is_gone).await;
     assert_eq!(ran(&walls, script(&folder, "echo again")).await, "again\n");
@@ -101,7 +101,7 @@ async fn a_launcher_ends_with_the_last_that_needs_it() {
     until("the launcher is still there", || processes(&folder).is_empty()).await;
 }
 
-/// What a process has open, but for files that are opened to look.
+/// The open descriptors of a process, except for pipes.
 fn open(process: Pid) -> BTreeSet<String> {
     let files = fs::read_dir(format!("/proc/{}/fd", process.as_raw_nonzero())).unwrap().flatten();
     let names = files.filter_map(|file| fs::read_link(file.path()).ok());
@@ -123,7 +123,7 @@ async fn one_order_leaks_nothing_to_launcher_or_next_order() {
     let mut running = confined.start(&walls).unwrap();
     let mut written = [0; 8];
     running.stdout.read_exact(&mut written).await.unwrap();
-    // The first is still under way.
+    // The first program is still running.
     assert_eq!(ran(&walls, script(&folder, look)).await, "0\n0\n0\n");
     assert_eq!(open(standing(&folder)), before);
 }

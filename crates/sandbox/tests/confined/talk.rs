@@ -1,4 +1,4 @@
-//! Programs that are under way: somebody talks with them, and hands them secrets.
+//! Tests of running programs: the caller exchanges messages with them and hands them secrets.
 
 use std::path::PathBuf;
 

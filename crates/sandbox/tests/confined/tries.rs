@@ -1,4 +1,4 @@
-//! What a confined program wanted to change and could not: told, and refused by the kernel.
+//! Tests of violation reports: a refused change is reported, and the kernel refuses it.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! One column of the table: every row, in a process of its own that may be somebody else's.
+//! One column of the escape table: every row, in a process of its own, maybe as another user.
 
 use std::fs;
 use std::future::pending;
@@ -15,31 +15,31 @@ use crate::rows::{By, Control, ROWS, Row};
 use crate::stage::Stage;
 use crate::{Verdicts, is_root};
 
-/// Who tries, and behind what.
+/// The user who tries, and the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Own,
     /// An ordinary user.
     User,
-    /// An ordinary user, behind walls of bubblewrap's.
+    /// An ordinary user, in bubblewrap.
     Bubblewrap,
-    /// Whoever runs the tests, behind nothing.
+    /// The user who runs the tests, without a sandbox.
     Off,
 }
 
-/// Where bubblewrap is.
+/// Path of bubblewrap.
 pub(crate) const BUBBLEWRAP: &str = "/usr/bin/bwrap";
 
-/// Nobody.
+/// The conventional id of an unprivileged user.
 const USER: u32 = 65534;
 
-/// What the process of a column is told.
+/// The variables that tell the process of a column what to do.
 const ORDERS: &str = "HAFT_TEST_COLUMN";
 const LAUNCHER: &str = "HAFT_TEST_LAUNCHER";
 const ONLY: &str = "HAFT_TEST_ROW";
 
-/// Tries every row, and says what came of it.
+/// Tries every row, and returns the verdicts.
 pub(crate) fn tried(column: Column) -> Verdicts {
     let folder = Folder::new();
     // Where an ordinary user can reach them.
@@ -71,7 +71,7 @@ fn copied(folder: &Folder, from: &std::path::Path, name: &str) -> PathBuf {
     to
 }
 
-/// Not a test of its own: what this program does when it is told to.
+/// Not a test of its own: the entry point of a column's process.
 #[tokio::test]
 async fn column() {
     let Ok(orders) = std::env::var(ORDERS) else { return };

@@ -1,5 +1,5 @@
-//! Ways out, one row each, tried for real: as whoever runs the tests, as an ordinary user, behind
-//! bubblewrap, and without walls, where each has to lead out, or its row would prove nothing.
+//! Escape table: each row is tried for real as the current user, as an ordinary user, in
+//! bubblewrap, and without a sandbox, where it must escape, or the row would prove nothing.
 
 #![expect(
     clippy::panic,
@@ -18,14 +18,14 @@ use std::path::Path;
 use column::Column;
 use rows::{Control, ROWS};
 
-/// What came of every row.
+/// The verdict of every row.
 type Verdicts = BTreeMap<String, String>;
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Every row has to be held, and the machine has to be as it was.
+/// Every row must be held, and the machine must be unchanged.
 fn all_held(verdicts: &Verdicts) {
     let out: Vec<_> = verdicts.iter().filter(|(_, verdict)| *verdict != "held").collect();
     assert!(out.is_empty(), "{out:#?}");
@@ -58,7 +58,7 @@ fn every_escape_is_contained_behind_bubblewrap() {
     all_held(&column::tried(Column::Bubblewrap));
 }
 
-/// The other half of the proof: without walls the very same attempts succeed.
+/// The other half of the proof: without a sandbox the same attempts succeed.
 #[test]
 fn without_walls_every_escape_succeeds() {
     let verdicts = column::tried(Column::Off);

@@ -1,4 +1,4 @@
-//! This very test program, started inside: it tries what no shell can, and says what came of it.
+//! Probe: this test program, started inside, which tries what no shell can and prints the outcome.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use haft_sandbox::{Access, ConfinedProgram, MountedPath};
 use libc::c_long;
 
-/// What a probe is told.
+/// The variable that holds the attempt of a probe.
 const ORDERS: &str = "HAFT_TEST_PROBE";
 
-/// Makes a confined program one that tries this.
+/// Turns a confined program into a probe with this attempt.
 pub(crate) fn set_up(confined: &mut ConfinedProgram, attempt: &str) {
     confined.program = std::env::current_exe().unwrap();
     let words = ["--exact", "probe::probe", "--nocapture", "--test-threads", "1"];
@@ -21,7 +21,7 @@ pub(crate) fn set_up(confined: &mut ConfinedProgram, attempt: &str) {
     confined.shown.push(MountedPath { path: confined.program.clone(), access: Access::Read });
 }
 
-/// Not a test of its own: what this program does when it is told to.
+/// Not a test of its own: the entry point of the probe.
 #[test]
 fn probe() {
     let Ok(orders) = std::env::var(ORDERS) else { return };
@@ -49,7 +49,7 @@ fn met<T>(outcome: io::Result<T>) -> &'static str {
     if outcome.is_ok() { "escaped" } else { "held" }
 }
 
-/// A call that the kernel looked into got out, whatever it said.
+/// A call that reached the kernel has escaped, whatever it returned.
 fn judged(outcome: c_long) -> &'static str {
     let fault = io::Error::last_os_error().raw_os_error();
     match fault.filter(|_| outcome == -1) {
@@ -60,7 +60,7 @@ fn judged(outcome: c_long) -> &'static str {
 }
 
 fn sent(address: &str) -> io::Result<()> {
-    // What a program that asks a name server says, more or less.
+    // A DNS query, more or less.
     UdpSocket::bind("127.0.0.1:0")?.send_to(b"\0\x01secret.example", address).map(drop)
 }
 
@@ -70,7 +70,7 @@ fn socket(family: i32, kind: i32) -> &'static str {
     judged(unsafe { libc::syscall(libc::SYS_socket, family, kind, 0) })
 }
 
-/// Memory that anybody of this machine finds by its number.
+/// System V shared memory, which any process of this machine finds by its key.
 pub(crate) struct Segment {
     pub(crate) number: i32,
     id: i32,
@@ -95,7 +95,7 @@ impl Segment {
 #[expect(unsafe_code, reason = "what was made has to be taken away")]
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the segment is ours, and nobody has it in their memory.
+        // SAFETY: the segment is ours, and no process has it mapped.
         unsafe { libc::shmctl(self.id, libc::IPC_RMID, std::ptr::null_mut()) };
     }
 }
@@ -169,7 +169,7 @@ fn said_hello(heard: &str) -> &'static str {
     if heard.ends_with("hello") { "escaped" } else { "held" }
 }
 
-/// What a host answers, through the gate where there is one.
+/// The response of a host, through the gate if there is one.
 fn got(place: &str) -> String {
     let request = |target: &str| format!("GET {target} HTTP/1.1\r\nHost: {place}\r\n\r\n");
     match std::env::var("HTTP_PROXY") {
@@ -181,7 +181,7 @@ fn got(place: &str) -> String {
     }
 }
 
-/// What a host answers to which another sends us.
+/// The response of the host that another one redirects to.
 fn followed(place: &str) -> String {
     let first = got(place);
     let next = first.lines().find_map(|line| line.strip_prefix("Location: http://"));

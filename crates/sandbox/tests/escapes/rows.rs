@@ -1,4 +1,4 @@
-//! The table: every way out that somebody thought of.
+//! The escape table: every known way out of the sandbox.
 
 /// One way out.
 pub(crate) struct Row {
@@ -7,27 +7,27 @@ pub(crate) struct Row {
     pub(crate) control: Control,
 }
 
-/// How it is tried. Words in braces are what the stage has.
+/// How it is tried. Words in braces are replaced by values of the stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum By {
-    /// A condition of a shell's that is true outside.
+    /// A shell condition that is true outside.
     Sh(&'static str),
-    /// Something that stays when its program has ended.
+    /// A process that outlives its program.
     Stays(&'static str),
-    /// Something that only a program of our own can try.
+    /// An attempt that only the probe can make.
     Probe(&'static str),
-    /// The same, where one host may be reached.
+    /// An attempt of the probe, with one host on the egress allowlist.
     Gated(&'static str),
 }
 
-/// What comes of it without walls.
+/// The expected outcome without a sandbox.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Control {
-    /// It leads out.
+    /// It escapes.
     Escapes,
-    /// It leads out for root.
+    /// It escapes for root.
     AsRoot,
-    /// It leads out for root, on machines that have it and let root have it.
+    /// It escapes for root, on machines that have the feature and allow it.
     IfThere,
     /// It is not tried, for this reason.
     None(&'static str),
@@ -55,7 +55,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("what Haft keeps, moved", Sh("mv .haft open/haft && grep -q secret open/haft/key"), Escapes),
     row("what Haft keeps, uncovered", Sh("umount .haft; rmdir .haft; grep -q secret .haft/key"), Escapes),
     row("the first process's root", Sh("ls /proc/1/root/ | grep -q ."), IfThere),
-    // Files that may only be read.
+    // Read-only files.
     row("writing beside what may be written", Sh("echo x > closed/new"), Escapes),
     row("writing into what may be read", Sh("echo x >> closed/file"), Escapes),
     row("writing at the top", Sh("echo x > new"), Escapes),
@@ -97,7 +97,7 @@ pub(crate) const ROWS: &[Row] = &[
     // Staying.
     row("a daemon", Stays("setsid sh -c ': {mark}; trap \"\" TERM HUP; touch open/up; sleep 60; :' </dev/null >/dev/null 2>&1 & until test -e open/up; do sleep 0.02; done; echo held"), Escapes),
     row("a daemon of a daemon", Stays("(setsid setsid sh -c '(sh -c \": {mark}; touch open/up; sleep 60; :\" &) ' </dev/null >/dev/null 2>&1 &); until test -e open/up; do sleep 0.02; done; echo held"), Escapes),
-    // Rights.
+    // Privileges.
     row("a program that gives root away", Sh("grep -q 'NoNewPrivs:.0' /proc/self/status"), Escapes),
     row("rights that could be had again", Sh("! grep -q 'CapPrm:.0000000000000000' /proc/self/status || ! grep -q 'NoNewPrivs:.1' /proc/self/status"), Escapes),
     row("mounting", Probe("call|mount"), AsRoot),
@@ -134,7 +134,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("watching all files", Probe("call|fanotify"), IfThere),
     row("addresses that are the same each time", Probe("call|personality"), Escapes),
     row("typing into a terminal", Probe("call|tiocsti"), Escapes),
-    // Somebody to talk to.
+    // Network and sockets.
     row("a connection", Probe("tcp|127.0.0.1:{other}"), Escapes),
     row("listening", Probe("bind"), Escapes),
     row("a question to a name server", Probe("udp|{udp}"), Escapes),
@@ -165,7 +165,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("a tunnel to another port", Gated("proxy|CONNECT 127.0.0.1:{other} HTTP/1.1\\r\\n\\r\\nGET / HTTP/1.1\\r\\n\\r\\n"), None(NO_GATE)),
     row("a header that names another host", Gated("proxy|GET http://127.0.0.1:{listed}/ HTTP/1.1\\r\\nHost: 127.0.0.1:{other}\\r\\n\\r\\n"), None(NO_GATE)),
     row("what a cloud tells of itself", Gated("proxy|GET http://169.254.169.254/ HTTP/1.1\\r\\n\\r\\n"), None(NO_GATE)),
-    // More than one's share.
+    // Resource exhaustion.
     row("processes without end", Sh("i=0; while [ $i -lt 1500 ]; do sleep 20 & i=$((i+1)); done"), None("it would stop the machine")),
     row("memory without end", Sh("perl -e 'my $x = \"x\" x (400 << 20); exit 0'"), Escapes),
     row("a file without end", Sh("head -c 16000000 /dev/zero > open/big"), Escapes),

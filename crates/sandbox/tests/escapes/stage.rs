@@ -1,4 +1,4 @@
-//! What there is to get at: files beside and behind the walls, somebody to talk to, somebody to harm.
+//! Escape targets: files inside and outside the sandbox, hosts to reach, processes to kill.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -19,16 +19,16 @@ use crate::rows::{By, Row};
 
 pub(crate) struct Stage {
     folder: Folder,
-    /// A process outside that has done nothing to anybody.
+    /// An unrelated process outside.
     victim: std::cell::RefCell<Child>,
-    /// A word in the arguments of whatever the row leaves behind.
+    /// A word in the arguments of every process that the row leaves behind.
     mark: String,
     listed: u16,
     other: u16,
     udp: UdpSocket,
     abstracted: String,
     _sockets: [UnixListener; 2],
-    /// A file of ours that was not closed before others were started.
+    /// A descriptor that was not closed before other processes were started.
     leaked: OwnedFd,
     segment: probe::Segment,
 }
@@ -76,7 +76,7 @@ impl Stage {
         fs::canonicalize(self.folder.path()).unwrap()
     }
 
-    /// A row, with what there is to get at written into it.
+    /// A row, with the values of the stage filled in.
     fn filled(&self, text: &str) -> String {
         let known = [
             ("{out}", self.root().join("outside").display().to_string()),
@@ -132,7 +132,7 @@ impl Stage {
         confined
     }
 
-    /// Whether something that the row started is still there; if so, it is ended.
+    /// Whether a process of the row is still there; if so, it is killed.
     pub(crate) fn left(&self) -> bool {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let marked = processes.filter(|entry| {
@@ -149,7 +149,7 @@ impl Stage {
         !marked.is_empty()
     }
 
-    /// What of the machine is not as it was.
+    /// What has changed on the machine, if anything.
     pub(crate) fn harmed(&self) -> Option<String> {
         let kept = [
             ("work/closed/file", "old"),
@@ -183,7 +183,7 @@ impl Drop for Stage {
     }
 }
 
-/// Somebody who answers `hello`, or sends on to another.
+/// A host that answers `hello`, or redirects to another.
 fn host(next: Option<u16>) -> u16 {
     let door = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = door.local_addr().unwrap().port();

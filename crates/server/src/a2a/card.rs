@@ -1,4 +1,4 @@
-//! The card by which other agents find us.
+//! Agent card: the document by which other agents discover this server.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::deferred::Own;
 use crate::functions::offers;
 use crate::rest::By;
 
-/// `GET /.well-known/agent-card.json`: the tools that the caller sees, as skills.
+/// `GET /.well-known/agent-card.json`: the tools that the caller may see, as skills.
 pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,

@@ -1,16 +1,16 @@
-//! A call as a task.
+//! A2A task: the view of a call as a task or a message.
 
 use haft_ledger::{Run, Story};
 use haft_model::{Content, Digest, Envelope, ResultStatus, Timestamp};
 use serde_json::{Value, json};
 
-/// The conversation that a message is a part of; one of its own where it names none.
+/// The context id of a message; a new one where it names none.
 pub(super) fn context(message: &Value) -> String {
     let said = message.get("contextId").or_else(|| message.get("messageId"));
     said.and_then(Value::as_str).unwrap_or("none").to_owned()
 }
 
-/// What the other side knows a call by.
+/// The foreign id of a call that came over A2A.
 pub(super) fn known_by(message: &Value, skill: &str, context: &str, request: &Value) -> Value {
     json!({
         "source": "a2a",
@@ -22,13 +22,13 @@ pub(super) fn known_by(message: &Value, skill: &str, context: &str, request: &Va
     })
 }
 
-/// The conversation that a call on record is a part of.
+/// The context id of a recorded call.
 pub(super) fn context_of(story: &Story) -> Option<String> {
     let mut said = story.native.iter().filter_map(|native| native.get("context_id"));
     said.next().and_then(Value::as_str).map(str::to_owned)
 }
 
-/// An answer that no task stands behind.
+/// An answer without a task behind it.
 pub(super) fn message(data: Value, context: &str) -> Value {
     let id = Digest::of(&(context, &data));
     let id = id.as_str().trim_start_matches("sha256:");
@@ -41,7 +41,7 @@ pub(super) fn message(data: Value, context: &str) -> Value {
     })
 }
 
-/// A call that is not over.
+/// The task of a call that has not ended.
 pub(super) fn under_way(run: &Run, context: &str) -> Value {
     let words = run
         .approval_id
@@ -51,7 +51,7 @@ pub(super) fn under_way(run: &Run, context: &str) -> Value {
     task(run.invocation_id.as_str(), context, state, words, run.created_at)
 }
 
-/// A call that was answered.
+/// The task of an answered call.
 pub(super) fn of(envelope: &Envelope, context: &str) -> Value {
     let state = match envelope.status {
         ResultStatus::Pending => "working",
@@ -117,7 +117,7 @@ fn parts(envelope: &Envelope) -> Vec<Value> {
         | Content::HandoffRef(link) => {
             Some(json!({ "kind": "file", "file": { "uri": link.uri, "mimeType": link.mime_type } }))
         }
-        // The whole value is a part of its own.
+        // The structured value is a part of its own.
         Content::StructuredContent { .. } => None,
     };
     let data = envelope.structured_content.as_ref();

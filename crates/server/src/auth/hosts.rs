@@ -1,26 +1,25 @@
-//! By which names we are called, and from which pages.
+//! Host and origin check: which `Host` names and `Origin` pages a request may come with.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 
-/// What this machine calls itself.
+/// Loopback names of this machine.
 const OURS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// The names that a request may be addressed to. A page of somebody else whose name was made to point
-/// at us gives itself away by it.
+/// Allowed hosts. A foreign page whose name was rebound to our address still sends its own name.
 #[derive(Clone, Debug)]
 pub(crate) struct AllowedHosts {
-    /// What this machine and the address we listen on are called.
+    /// Loopback names and the listen address.
     own: Vec<String>,
-    /// What we were told that we are called from outside, where a proxy speaks TLS for us.
+    /// External names from the settings, where a proxy terminates TLS for us.
     given: Vec<String>,
-    /// Whether any address in numbers will do: nobody can make one point elsewhere.
+    /// Whether any IP address is allowed as a host: DNS cannot rebind one.
     numbers: bool,
 }
 
-/// Why a request is not taken for one of ours.
+/// Why a request is refused as foreign.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Foreign {
     pub(crate) status: StatusCode,
@@ -28,18 +27,18 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// It is addressed to, or from, somewhere else.
+    /// It is addressed to another host, or comes from another origin.
     fn elsewhere(words: impl Into<String>) -> Foreign {
         Foreign { status: StatusCode::FORBIDDEN, words: words.into() }
     }
 
-    /// It does not say one thing about whom it is addressed to: two readers could disagree.
+    /// Its host is ambiguous: two parsers could disagree.
     fn ambiguous(words: &str) -> Foreign {
         Foreign { status: StatusCode::BAD_REQUEST, words: words.to_owned() }
     }
 }
 
-/// A name and a port, where one is said.
+/// A host name and an optional port.
 struct HostPort {
     host: String,
     port: Option<u16>,
@@ -57,7 +56,7 @@ impl HostPort {
 }
 
 impl AllowedHosts {
-    /// The names of a server that listens at an address, and others that it was given.
+    /// The hosts of a server: its listen address and configured names.
     pub(crate) fn new(address: SocketAddr, given: &[String]) -> AllowedHosts {
         let own = SocketAddr::new(address.ip(), 0).to_string();
         let own = own.trim_end_matches(":0").to_owned();
@@ -66,7 +65,8 @@ impl AllowedHosts {
         AllowedHosts { own, given, numbers: !address.ip().is_loopback() }
     }
 
-    /// Whether a request is addressed to us, and from a page of ours if it is from a page.
+    /// Checks that a request is addressed to us and, if it has an origin, comes from a page of
+    /// ours.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
         let mut named = headers.get_all(header::HOST).iter();
         let host = named.next().map(|value| value.to_str().unwrap_or_default());
@@ -96,8 +96,8 @@ impl AllowedHosts {
         }
     }
 
-    /// Whether a page is one of ours: of the scheme, name and port that the request is addressed to, or
-    /// of a name that we were given, which a proxy serves over TLS.
+    /// Whether an origin is ours: of the scheme, name and port that the request is addressed to, or
+    /// of a configured name, which a proxy serves over TLS.
     fn is_own_page(&self, origin: &str, addressed: &HostPort) -> bool {
         let (text, usual) = match (origin.strip_prefix("http://"), origin.strip_prefix("https://"))
         {
@@ -107,14 +107,14 @@ impl AllowedHosts {
         };
         let Some(page) = HostPort::read(text) else { return false };
         let given = self.given.contains(&page.host);
-        // We speak no TLS ourselves, so no page of this machine has it.
+        // We speak no TLS ourselves, so no local page has it.
         let spoken = usual == 80 || given || (self.numbers && !self.own.contains(&page.host));
         let port = page.port.unwrap_or(usual);
         let same = page.host == addressed.host && port == addressed.port.unwrap_or(usual);
         (spoken && same) || (given && usual == 443 && port == 443)
     }
 
-    /// Whether this is a name of ours.
+    /// Whether a host is allowed.
     fn has(&self, host: &str) -> bool {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let known = |names: &[String]| names.iter().any(|name| name == host);
@@ -131,7 +131,7 @@ mod tests {
         AllowedHosts::new(address.parse().unwrap(), &given)
     }
 
-    /// The status of a request that is not let in; 200 for one that is.
+    /// The status of a refused request; 200 for an admitted one.
     fn status(names: &AllowedHosts, target: &str, lines: &[(&str, &str)]) -> u16 {
         let mut request = axum::http::Request::builder().uri(target);
         for (name, value) in lines {

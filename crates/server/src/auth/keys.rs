@@ -1,5 +1,5 @@
-//! The keys of an authorization server: found by its metadata, kept, and looked for again when a token
-//! names one that is not there.
+//! JWKS cache: the keys of an authorization server, found by its metadata and refreshed when a
+//! token names an unknown one.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use tokio::sync::Mutex;
 
 use super::oauth::Fetch;
 
-/// How often keys are looked for at most, whatever tokens say.
+/// Rate limit of key fetches, whatever tokens say.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// For how long keys are taken for those that there are.
+/// How long fetched keys count as fresh.
 const FRESH: Duration = Duration::from_secs(10 * 60);
 
 /// The keys of one issuer.
@@ -22,7 +22,7 @@ pub(super) struct Keys {
     issuer: String,
     fetch: Fetch,
     held: RwLock<CachedKeys>,
-    /// When keys were looked for last, and what went wrong.
+    /// When keys were fetched last, and the error.
     asked: Mutex<Option<(Instant, Option<String>)>>,
 }
 
@@ -56,7 +56,7 @@ impl Keys {
             return Ok(fitting(&self.held().keys, id, algorithm));
         }
         if held.since.is_none_or(|since| since.elapsed() > FRESH) {
-            // Who is known goes on meanwhile; a key that the issuer gave up is gone soon after.
+            // Known keys serve meanwhile; a key that the issuer withdrew is gone soon after.
             let keys = self.clone();
             tokio::spawn(async move { keys.look().await });
         }
@@ -67,13 +67,13 @@ impl Keys {
         self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks for keys, unless that was done a moment ago.
+    /// Fetches the keys, unless that was done a moment ago.
     async fn look(&self) -> Result<(), String> {
         let mut asked = self.asked.lock().await;
         if let Some((at, fault)) = &*asked
             && at.elapsed() < PAUSE
         {
-            // Where there are keys, one that is not among them is nobody's.
+            // With keys at hand, a key id that is not among them is unknown rather than an outage.
             let fault = fault.clone().filter(|_| self.held().keys.is_empty());
             return fault.map_or(Ok(()), Err);
         }
@@ -116,7 +116,7 @@ impl Keys {
     }
 }
 
-/// Where an issuer may describe itself: as RFC 8414 has it, and as OpenID Connect does.
+/// Metadata URLs of an issuer: of RFC 8414, and of OpenID Connect.
 fn described_at(issuer: &str) -> [String; 2] {
     let issuer = issuer.trim_end_matches('/');
     let host = issuer.find("://").map_or(0, |at| at + 3);
@@ -128,7 +128,7 @@ fn described_at(issuer: &str) -> [String; 2] {
     ]
 }
 
-/// A key that can check signatures; none for what we do not know, and for secrets.
+/// A verification key; `None` for unknown kinds, and for shared secrets.
 fn key(written: &Value) -> Option<Key> {
     let jwk: Jwk = serde_json::from_value(written.clone()).ok()?;
     let signs = jwk.common.public_key_use.as_ref();
@@ -139,7 +139,7 @@ fn key(written: &Value) -> Option<Key> {
     Some(Key { id: jwk.common.key_id, algorithm, key })
 }
 
-/// The keys that a token with this header may be signed by. One without an id fits all.
+/// The keys that may have signed a token with this header. A key without an id matches all.
 fn fitting(keys: &[Key], id: Option<&str>, algorithm: Algorithm) -> Vec<DecodingKey> {
     let name = format!("{algorithm:?}");
     let fits = |key: &&Key| {

@@ -1,4 +1,4 @@
-//! What we say of ourselves to clients that want to get a token: RFC 9728.
+//! Protected resource metadata (RFC 9728): tells clients where to get a token.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use super::oauth::{Issuer, is_scope};
 
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// What we are called as a resource, and where that is described.
+/// Our resource identifier, and the URL of its metadata.
 pub(super) struct Resource {
     name: String,
     pub(super) described_at: String,
 }
 
 impl Resource {
-    /// The audience of tokens, where that is an address as RFC 8707 has it; else where we were asked.
+    /// The token audience, where that is a URL as RFC 8707 has it; else the requested address.
     pub(super) fn of(issuer: &Issuer, headers: &HeaderMap) -> Resource {
         let audience = issuer.settings.audience.as_str();
         let asked = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -35,7 +35,7 @@ impl Resource {
     }
 }
 
-/// Answers at the well-known address, and at the one for each path.
+/// Answers at the well-known URL, and at the one of each path.
 pub(crate) fn router(issuer: Arc<Issuer>) -> Router {
     Router::new()
         .route(WELL_KNOWN, get(show))

@@ -1,4 +1,4 @@
-//! Access tokens of an authorization server: JWTs that are made out for us.
+//! OAuth access tokens: verifies JWTs that an authorization server issued for this audience.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,26 +14,27 @@ use serde_json::Value;
 use super::AuthRefusal;
 use super::keys::Keys;
 
-/// Gets a document of the authorization server.
+/// Fetches a document of the authorization server.
 pub type Fetch = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Vec<u8>, String>> + Send + Sync>;
 
-/// Whose access tokens are taken, and what they mean here.
+/// OAuth settings: the trusted issuer, and the roles that its tokens grant.
 #[derive(Clone)]
 pub struct OAuth {
-    /// The authorization server.
+    /// URL of the authorization server.
     pub issuer: String,
-    /// What a token has to be made out for.
+    /// Audience that a token must be issued for.
     pub audience: String,
-    /// The roles here of each scope or role in a token.
+    /// Roles that each scope or role of a token grants here.
     pub roles: BTreeMap<String, BTreeSet<Role>>,
-    /// Gets a document of the authorization server.
+    /// Fetches a document of the authorization server.
     pub fetch: Fetch,
 }
 
-/// How far clocks may differ, in seconds.
+/// Clock skew allowed, in seconds.
 const LEEWAY: u64 = 30;
 
-/// What a signature may be made by. With a secret that both sides know, whoever checks could also sign.
+/// Accepted signature algorithms. All are asymmetric: with a shared secret the verifier could also
+/// sign.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -46,21 +47,21 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// Checks the tokens of one authorization server.
+/// Verifies the tokens of one authorization server.
 pub(crate) struct Issuer {
     pub(super) settings: OAuth,
     keys: Arc<Keys>,
 }
 
-/// Whether a token says that it is one by which something is accessed; one that does not say may be. A
-/// token for something else, such as an `id_token` of a kind of its own, is no key to this door.
+/// Whether a token's `typ` allows an access token; one without a `typ` may be. A token for another
+/// purpose, such as an `id_token` with its own `typ`, is refused.
 fn is_access_token(kind: Option<&str>) -> bool {
     let kind = kind.map(str::to_ascii_lowercase);
     let kind = kind.as_deref().map(|kind| kind.strip_prefix("application/").unwrap_or(kind));
     matches!(kind, None | Some("jwt" | "at+jwt"))
 }
 
-/// What a token says of whoever shows it.
+/// The claims of a token.
 #[derive(Deserialize)]
 struct Claims {
     #[serde(default)]
@@ -83,13 +84,13 @@ impl Issuer {
         Issuer { settings, keys: Arc::new(keys) }
     }
 
-    /// Whoever shows a token.
+    /// The actor of an access token.
     pub(super) async fn bearer(&self, token: &str, people: &People) -> Result<Actor, AuthRefusal> {
         let header = decode_header(token).map_err(|_| AuthRefusal::NotGood("this is no token"))?;
         if !ALGORITHMS.contains(&header.alg) {
             return Err(AuthRefusal::NotGood("tokens are signed with a key of the issuer's own"));
         }
-        // What has to be understood and is not makes the whole token mean something else (RFC 7515).
+        // An unknown critical header changes the meaning of the whole token (RFC 7515).
         if header.crit.is_some() {
             return Err(AuthRefusal::NotGood("this token has a `crit` that is not understood"));
         }
@@ -127,7 +128,7 @@ impl Issuer {
     }
 
     fn actor(&self, claims: Claims, people: &People) -> Result<Actor, AuthRefusal> {
-        // The library takes a list in which the issuer is one of several.
+        // The library accepts a list in which the issuer is one of several.
         if claims.iss.as_str() != Some(&self.settings.issuer) {
             return Err(AuthRefusal::NotGood("this token is from somebody else"));
         }
@@ -142,7 +143,8 @@ impl Issuer {
         if roles.is_empty() {
             return Err(AuthRefusal::Insufficient);
         }
-        // Whoever may call as an agent is one, whoever gave it the token: an agent answers nothing.
+        // A token with the agent role yields an agent, for every subject: an agent answers no
+        // questions.
         let kind = if roles.contains(&Role::Agent) { "agent" } else { "user" };
         let mut actor = people.actor(&format!("{kind}:{}", claims.sub));
         actor.roles = roles;
@@ -154,7 +156,7 @@ impl Issuer {
         Ok(actor)
     }
 
-    /// The scopes that a token needs to call; any one of them will do.
+    /// The scopes that a token needs to call; any one of them is enough.
     pub(super) fn scopes(&self) -> String {
         let calls = |roles: &BTreeSet<Role>| roles.contains(&Role::Agent);
         let any = self.settings.roles.values().any(calls);
@@ -164,7 +166,7 @@ impl Issuer {
     }
 }
 
-/// Whether a name can be an actor's or a tenant's. What looks like the scheme of another is none.
+/// Whether a name may be an actor's or a tenant's. One that looks like another scheme may not.
 fn is_plain(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphanumeric())
@@ -172,12 +174,12 @@ fn is_plain(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._@|:+=~-".contains(&byte))
 }
 
-/// Whether a name can stand in a list of scopes, as RFC 6749 has them.
+/// Whether a name is a valid scope of RFC 6749.
 pub(super) fn is_scope(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
 }
 
-/// The words of a claim: a text that spaces part, or a list.
+/// The values of a claim: a space-separated text, or a list.
 fn words(claim: &Value) -> Vec<&str> {
     match claim {
         Value::String(text) => text.split_whitespace().collect(),

@@ -1,4 +1,4 @@
-//! Streams that end with the right to read them.
+//! Stream revocation: ends a response stream when the right to read it ends.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use tokio::sync::oneshot;
 
 use super::{AuthRefusal, Doorkeeper};
 
-/// How often it is looked whether a token is still in force.
+/// Interval at which a token is checked again.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A body that ends when whoever reads it is not let in any more.
+/// A body that ends when its reader's credentials are revoked.
 struct AuthorizedBody {
     body: BodyDataStream,
-    /// Fires, or is dropped, when it has to end; nobody looks any more once this is gone.
+    /// Fires, or is dropped, when the stream has to end; dropping it stops the checks.
     gone: oneshot::Receiver<()>,
 }
 
@@ -35,7 +35,7 @@ impl Stream for AuthorizedBody {
     }
 }
 
-/// An answer as it is, unless it goes on for longer than tokens may last.
+/// The response as it is, unless it may outlast a token.
 pub(super) fn guarded(
     response: Response,
     keeper: Arc<Doorkeeper>,
@@ -53,7 +53,7 @@ pub(super) fn guarded(
                 tokio::time::sleep(LOOK).await;
                 match keeper.bearer(token.expose()).await {
                     Ok(now) if now == *actor => {}
-                    // Whoever cannot be asked about takes nothing back.
+                    // An authority that cannot be asked revokes nothing.
                     Err(AuthRefusal::Unknown(_)) => {}
                     Ok(_) | Err(_) => return,
                 }

@@ -1,4 +1,5 @@
-//! Anthropic: `tool_use` blocks, answered by one message with a `tool_result` for each.
+//! Anthropic function calling: `tool_use` blocks, answered by one message with a `tool_result` for
+//! each.
 
 use haft_catalog::export::Format;
 use serde_json::{Value, json};

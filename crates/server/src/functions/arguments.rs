@@ -1,6 +1,6 @@
-//! Arguments as a contract wants them.
+//! Argument normalization: removes the nulls that strict schemas force on a model.
 //!
-//! A strict schema makes every input required, so a model says `null` where it means to leave one out.
+//! A strict schema makes every input required, so a model sends `null` for one that it leaves out.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::FunctionArguments;
 
-/// The arguments, without nulls for inputs that may be left out and are never null. Text in which
-/// nothing has to change stays as it came, byte for byte.
+/// The arguments, without nulls for optional inputs that are never null. Text that needs no change
+/// stays byte for byte.
 pub(super) fn fitting(
     arguments: &FunctionArguments,
     entry: Option<&Arc<CatalogEntry>>,
@@ -26,7 +26,7 @@ pub(super) fn fitting(
     }
 }
 
-/// Takes nulls out that stand for nothing; whether there were any.
+/// Removes nulls that stand for an absent input; returns whether there were any.
 fn without_nulls(value: &mut Value, schema: &Value) -> bool {
     match value {
         Value::Object(fields) => {
@@ -57,7 +57,7 @@ fn without_nulls(value: &mut Value, schema: &Value) -> bool {
     }
 }
 
-/// Whether a property is known and says a type that null is not of.
+/// Whether a property has a type that excludes null.
 fn is_never_null(known: &Map<String, Value>, name: &str) -> bool {
     match known.get(name).and_then(|schema| schema.get("type")) {
         Some(Value::String(kind)) => kind != "null",

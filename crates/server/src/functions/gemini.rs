@@ -1,4 +1,5 @@
-//! Gemini: `functionCall` parts, answered by one content with a `functionResponse` for each.
+//! Gemini function calling: `functionCall` parts, answered by one content with a `functionResponse`
+//! for each.
 
 use haft_catalog::export::Format;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ fn asked(reply: &Value) -> Vec<FunctionCall> {
 }
 
 fn call(part: &Value) -> Option<FunctionCall> {
-    // The clients for Python write it another way.
+    // The Python clients write it another way.
     let bare = || (part.get("name").is_some() && part.get("args").is_some()).then_some(part);
     let call = part.get("functionCall").or_else(|| part.get("function_call")).or_else(bare)?;
     let arguments = call.get("args").filter(|args| !args.is_null()).cloned();

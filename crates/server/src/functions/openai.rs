@@ -1,4 +1,5 @@
-//! OpenAI: `tool_calls` of chat completions, and `function_call` items of responses.
+//! OpenAI function calling: `tool_calls` of chat completions, and `function_call` items of
+//! responses.
 
 use haft_catalog::export::Format;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ fn call(item: &Value) -> Option<FunctionCall> {
     };
     let id = item.get(id).and_then(Value::as_str).map(str::to_owned);
     let arguments = match function.get("arguments") {
-        // No arguments at all are sent as no text.
+        // OpenAI sends empty text for no arguments.
         None => FunctionArguments::Value(json!({})),
         Some(Value::String(text)) if text.is_empty() => FunctionArguments::Value(json!({})),
         Some(Value::String(text)) => FunctionArguments::Text(text.clone()),

@@ -1,4 +1,4 @@
-//! Bodies that arrive in time, or not at all.
+//! Body timeout: a request body arrives in time, or the connection is dropped.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::rest::{LARGEST_BODY, Problem};
 
-/// A body that breaks off when its time is over.
+/// A body that fails when its timeout expires.
 struct Timely {
     body: BodyDataStream,
     end: Pin<Box<Sleep>>,
@@ -26,7 +26,7 @@ struct Timely {
 }
 
 impl Timely {
-    /// Takes what arrives and keeps nothing, up to twice of what would have been taken.
+    /// Drains and discards the rest of a body, up to twice the size limit.
     async fn poured_away(mut self) {
         let mut left = 2 * LARGEST_BODY;
         while let Some(Ok(part)) = poll_fn(|context| Pin::new(&mut self).poll_next(context)).await {
@@ -53,7 +53,7 @@ impl Stream for Timely {
     }
 }
 
-/// Drops a request whose body does not arrive within a time, and its connection with it.
+/// Middleware: drops a request whose body does not arrive in time, and its connection with it.
 pub(super) async fn body_within(
     State(limit): State<Duration>,
     request: Request,
@@ -68,7 +68,8 @@ pub(super) async fn body_within(
     let (body, end) = (body.into_data_stream(), Box::pin(sleep(limit)));
     let body = Timely { body, end, late: late.clone() };
     if too_large {
-        // One that asks first is told at once; any other reads no answer before it has sent all.
+        // A client that sends `Expect` reads the answer at once; any other reads none before it has
+        // sent all.
         if !parts.headers.contains_key(header::EXPECT) {
             body.poured_away().await;
         }
@@ -83,7 +84,7 @@ pub(super) async fn body_within(
     too_late(limit)
 }
 
-/// The answer to a request whose body did not arrive.
+/// The answer to a request whose body timed out.
 pub(super) fn too_late(limit: Duration) -> Response {
     let words = format!("the body did not arrive within {} ms", limit.as_millis());
     let mut response = Problem::of_wire(StatusCode::REQUEST_TIMEOUT, words).into_response();

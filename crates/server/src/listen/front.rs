@@ -1,4 +1,4 @@
-//! What every request comes to first.
+//! Request dispatch: tries the MCP fast path before the router.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use super::body_timeout::too_late;
 use crate::auth::Doorkeeper;
 use crate::mcp::{LARGEST_REQUEST, Straight, unreadable};
 
-/// What every request comes to first. Calls of tools are most of them, and the way through all routes
-/// and layers costs them as much as their answers do.
+/// The first handler of every request. Most are tool calls, and the way through all routes and
+/// layers costs them as much as their answers do.
 pub(super) struct Front {
     pub(super) router: Router,
     pub(super) keeper: Arc<Doorkeeper>,
     pub(super) straight: Straight,
-    /// How long a body may take to arrive.
+    /// Timeout for a request body.
     pub(super) body: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Front {
             return self.by_route(request).await;
         }
         let (mut head, body) = request.into_parts();
-        // Whoever is not let in hears why from those who refuse.
+        // The routes answer an unauthenticated request with the reason.
         let Some(shown) = self.keeper.admitted(&head.uri, &head.headers).await else {
             return self.by_route(Request::from_parts(head, body)).await;
         };
@@ -50,7 +50,7 @@ impl Front {
         }
     }
 
-    /// The way of all others. It takes more room than a call does.
+    /// The route of all other requests, boxed because its future is larger than a call's.
     async fn by_route(&self, request: Request) -> Response {
         let routes = TowerToHyperService::new(self.router.clone());
         let Ok(answer) = Box::pin(routes.call(request)).await;
@@ -58,7 +58,7 @@ impl Front {
     }
 }
 
-/// Whether a request may be a call over MCP, of a size that is taken.
+/// Whether a request may be an MCP call within the size limit.
 fn may_be_a_call(request: &Request) -> bool {
     let size = request.body().size_hint().upper();
     request.method() == Method::POST

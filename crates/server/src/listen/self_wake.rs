@@ -1,34 +1,34 @@
-//! A connection that goes on at once where it wakes itself.
+//! Self-wake: polls a connection again at once when it wakes itself.
 //!
-//! The library hands the body of a request to whoever answers it through a channel, and both ends are
-//! the same task: it wakes itself twice for every request. The runtime takes a task that does so for one
-//! that gives way to others, and wakes another thread to help with it, which finds nothing to do or takes
-//! the task away from where everything it needs is at hand.
+//! The library hands the body of a request to its handler through a channel, and both ends are the
+//! same task: it wakes itself twice for every request. Tokio takes a task that does so for one that
+//! yields, and wakes another thread to help with it, which finds nothing to do or takes the task
+//! away from its warm caches.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// How often it goes on at once before others have their turn.
+/// Most polls in a row before other tasks have their turn.
 const MOST: usize = 8;
 
-/// What a task is about.
+/// Wake states of a task.
 const RESTING: u8 = 0;
 const UNDER_WAY: u8 = 1;
 const WOKEN: u8 = 2;
 
-/// A future that goes on at once where it wakes itself.
+/// A future that is polled again at once when it wakes itself.
 pub(super) struct Steady<F> {
     future: F,
     state: Arc<WakeState>,
-    /// The same, as what wakes it.
+    /// The same state, as the waker of the future.
     waker: Waker,
 }
 
 struct WakeState {
     about: AtomicU8,
-    /// What wakes the task.
+    /// The waker of the task.
     outer: Mutex<Waker>,
 }
 
@@ -41,7 +41,7 @@ impl<F: Future> Steady<F> {
 }
 
 impl WakeState {
-    /// Sees to it that the task is woken by whoever waits for it now.
+    /// Sets the waker of the task that polls now.
     fn for_task(&self, waker: &Waker) {
         let mut outer = self.outer.lock().unwrap_or_else(PoisonError::into_inner);
         if !outer.will_wake(waker) {
@@ -56,7 +56,7 @@ impl Wake for WakeState {
     }
 
     fn wake_by_ref(self: &Arc<WakeState>) {
-        // Whoever is under way looks before it rests.
+        // A running poll checks for wakes before it rests.
         if self.about.swap(WOKEN, Ordering::AcqRel) == RESTING {
             self.outer.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
         }
@@ -100,7 +100,8 @@ mod tests {
 
     use super::*;
 
-    /// Polls once; says whether it is over, how often the future was polled and how often woken.
+    /// Polls once; returns whether it is ready, how often the future was polled and how often
+    /// woken.
     fn polled(future: impl FnMut(&Waker, usize) -> bool + Unpin) -> (bool, usize, usize) {
         let (count, polls) = (Arc::new(Bell::default()), AtomicUsize::new(0));
         let mut future = future;

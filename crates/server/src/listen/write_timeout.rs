@@ -1,4 +1,4 @@
-//! A connection that is given up when nobody takes what is sent on it.
+//! Write timeout: closes a connection whose client reads nothing.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,12 +9,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A connection whose client has to take something within a time, as long as there is something to take.
-/// Whoever takes nothing would hold a place and all that waits for them, for as long as they like.
+/// A connection whose client has to read something within a timeout while there is something to
+/// read. A client that reads nothing would otherwise hold a connection slot and its buffers without
+/// limit.
 pub(super) struct WriteTimeout {
     stream: TcpStream,
     within: Duration,
-    /// Runs since the client took something last.
+    /// Runs since the client read something last.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
@@ -36,7 +37,7 @@ impl WriteTimeout {
         if stuck.as_mut().poll(context).is_pending() {
             return Poll::Pending;
         }
-        // The kernel would go on offering what it has; it lets go of that as well.
+        // The kernel would keep retransmitting its buffer; zero linger drops it.
         let _ = self.stream.set_zero_linger();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }

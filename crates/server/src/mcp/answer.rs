@@ -1,4 +1,4 @@
-//! An envelope as the result of `tools/call`.
+//! Tool result: an envelope as the result of `tools/call`.
 
 use haft_model::{Code, Content, Envelope, Link, ResultStatus, Status, cleaned, cleaned_value};
 use rmcp::ErrorData;
@@ -9,13 +9,13 @@ use rmcp::model::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// Whether a call waits for a person.
+/// Whether a call waits for approval.
 pub(super) fn waits(envelope: &Envelope) -> bool {
     envelope.status == ResultStatus::Pending
 }
 
-/// The result that a client gets. `promises` says whether the tool has an output schema: clients take
-/// a result without a value for broken then, unless it says that it is none.
+/// The result for a client. `promises` says whether the tool has an output schema: clients then
+/// treat a result without a value as broken, unless it is an error.
 pub(super) fn of(envelope: &Envelope, promises: bool) -> Result<CallToolResponse, ErrorData> {
     if let Some(error) = native_error(envelope).filter(|error| is_of_the_protocol(error.code)) {
         return Err(error);
@@ -32,8 +32,8 @@ pub(super) fn of(envelope: &Envelope, promises: bool) -> Result<CallToolResponse
     Ok(result(envelope, promises).into())
 }
 
-/// The error of the protocol that stands behind a failure: the backend's own, or that the caller cannot
-/// be asked what the backend wants to know.
+/// The protocol error behind a failure: the backend's own, or that the caller cannot answer the
+/// backend's elicitation.
 pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
     let error = envelope.error.as_ref()?;
     if let Some(Value::Array(missing)) = error.cause.get("missing_abilities") {
@@ -59,8 +59,8 @@ pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
     Some(ErrorData::new(ErrorCode(code), message, data))
 }
 
-/// What a task came to. A failure of the tool is an answer like any other; an error that the protocol
-/// has, of the backend or of ours, is none.
+/// The payload of a finished task. A tool failure is a result like any other; a protocol error, of
+/// the backend or ours, is none.
 pub(super) fn outcome(envelope: &Envelope) -> TaskPayload {
     if envelope.final_status == Status::Canceled {
         return TaskPayload::Cancelled;
@@ -73,7 +73,7 @@ pub(super) fn outcome(envelope: &Envelope) -> TaskPayload {
     }
 }
 
-/// A value of the protocol as the object that it is.
+/// A protocol value as a JSON object.
 pub(super) fn object(value: impl Serialize) -> JsonObject {
     match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,
@@ -81,12 +81,12 @@ pub(super) fn object(value: impl Serialize) -> JsonObject {
     }
 }
 
-/// Whether an error is about how the client speaks, and not about the tool.
+/// Whether an error is about the protocol, and not about the tool.
 fn is_of_the_protocol(code: ErrorCode) -> bool {
     code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY
 }
 
-/// The same, for a call that no error of the protocol answers.
+/// The same, for a call without a protocol error.
 pub(super) fn result(envelope: &Envelope, promises: bool) -> CallToolResult {
     let content: Vec<_> = envelope.model_facing_content.iter().map(block).collect();
     let bad = envelope.is_error || (waits(envelope) && promises);

@@ -1,4 +1,4 @@
-//! What a client can be asked, and how: by a request of ours, or by an answer that wants another one.
+//! Elicitation: how a client is asked, by a server request or by a result that requires input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,15 +14,15 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
-/// How long a person may take over a form that a request of ours shows.
+/// Timeout for a person to fill in an elicitation form.
 const FORM: Duration = Duration::from_secs(10 * 60);
 
-/// What a client says of itself.
+/// The client's capabilities, as drivers see them.
 pub(super) fn abilities(told: Option<ClientCapabilities>, remarks: Option<String>) -> Abilities {
     let Some(told) = told else { return Abilities { remarks, ..Abilities::default() } };
     let mut kinds = BTreeSet::new();
     if let Some(elicitation) = &told.elicitation {
-        // Before there were pages, saying nothing meant forms.
+        // Before URL elicitation existed, an empty capability meant forms.
         if elicitation.form.is_some() || elicitation.url.is_none() {
             kinds.insert(InquiryKind::Form);
         }
@@ -48,12 +48,12 @@ fn method(kind: InquiryKind) -> &'static str {
     }
 }
 
-/// The inquiries as requests inside of an answer.
+/// The inquiries as input requests inside a result.
 pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> InputRequests {
     let mut requests = InputRequests::new();
     for (name, inquiry) in asked {
         let request = json!({ "method": method(inquiry.kind), "params": inquiry.params });
-        // What our own client would not take for a request is not sent to another.
+        // A request that our own client would not parse is not sent to another.
         if let Ok(request) = serde_json::from_value::<InputRequest>(request) {
             requests.insert(name, request);
         }
@@ -61,7 +61,7 @@ pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> InputRequests {
     requests
 }
 
-/// Asks a client of the older versions, one thing after the other.
+/// Asks a client of an older version, one request after the other.
 pub(super) async fn ask(
     context: &RequestContext<RoleServer>,
     asked: BTreeMap<String, Inquiry>,
@@ -88,13 +88,13 @@ fn value(answer: ClientResult) -> Value {
     serde_json::to_value(answer).unwrap_or_default()
 }
 
-/// Tells how far a call is, where the client wants to know.
+/// Sends progress, where the client asked for it.
 pub(super) async fn progress(context: &RequestContext<RoleServer>, reported: &Reported) {
     let Some(token) = context.meta.get_progress_token() else { return };
     let _ = context.peer.notify_progress(progressed(token, reported)).await;
 }
 
-/// How far a call is, for a client that knows it by a token.
+/// A progress notification for a progress token.
 pub(super) fn progressed(token: ProgressToken, reported: &Reported) -> ProgressNotificationParam {
     let said = &reported.progress;
     let (done, total) = match (said.percent, said.step_index, said.total_steps) {
@@ -108,10 +108,10 @@ pub(super) fn progressed(token: ProgressToken, reported: &Reported) -> ProgressN
     params
 }
 
-/// A question of ours, as a form that a client shows.
+/// An approval question as an elicitation form.
 pub(super) struct ApprovalForm<'a>(&'a Question);
 
-/// The name of the one inquiry of a form.
+/// Name of the one inquiry of a form.
 const ANSWER: &str = "approval";
 
 impl<'a> ApprovalForm<'a> {
@@ -136,7 +136,8 @@ impl<'a> ApprovalForm<'a> {
         BTreeMap::from([(ANSWER.to_owned(), Inquiry { kind: InquiryKind::Form, params })])
     }
 
-    /// What the person said; nothing where they closed the form, which leaves it to the inbox.
+    /// The person's answer; `None` where they closed the form, which leaves the question to the
+    /// inbox.
     pub(super) fn reply(&self, answers: BTreeMap<String, Value>, by: Actor) -> Option<Reply> {
         let answer = answers.get(ANSWER)?;
         let said = |name: &str| answer.pointer(&format!("/content/{name}"));

@@ -1,4 +1,4 @@
-//! `tools/call`, from what a client says to what it is told; what lies between is a conversation.
+//! `tools/call`: from a client's request to its result; a conversation carries what lies between.
 
 use std::sync::Arc;
 
@@ -19,33 +19,33 @@ use super::{answer, flaws, inquiries};
 use crate::Desk;
 use crate::deferred::{self, DeferredCall, Own};
 
-/// Whoever calls a tool, and how.
+/// The client of a tool call, and its capabilities.
 pub(super) struct CallingClient<'r> {
     pub(super) heading: Heading<'r>,
     pub(super) actor: Arc<Actor>,
     pub(super) abilities: Abilities,
-    /// What becomes of it while a call takes long.
+    /// Whether a long call continues as a task.
     pub(super) background: Background,
-    /// What is wrong with the text of the arguments.
+    /// JSON flaw of the arguments' text.
     pub(super) flaw: Option<JsonFlaw>,
 }
 
-/// What came of the request at once.
+/// The immediate outcome of a request.
 pub(super) enum CallStart {
-    /// It was about our own tools, which are not called.
+    /// One of our own tools answered it without a call.
     Answered(Box<CallToolResponse>),
     Called(RunningCall),
 }
 
-/// A call that is under way.
+/// A running call.
 pub(super) struct RunningCall {
     pub(super) conversation: Conversation,
     pub(super) closing: Closing,
 }
 
-/// What it takes to end it.
+/// What it takes to finish it.
 pub(super) struct Closing {
-    /// What the client may come back with, where it can be asked anything.
+    /// What the client resumes it with, where it can be asked anything.
     pub(super) bound: Option<SuspensionKey>,
     promises: bool,
     actor: Arc<Actor>,
@@ -53,7 +53,7 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    /// The answer to a call that ended, or waits for a person.
+    /// The result of a call that ended, or waits for approval.
     pub(super) async fn answer(
         &self,
         desk: &Desk,
@@ -66,7 +66,7 @@ impl Closing {
         answer::of(envelope, self.promises)
     }
 
-    /// The answer to a call that goes on without its client.
+    /// The result of a call that continues without its client.
     pub(super) async fn left(
         &self,
         desk: &Arc<Desk>,
@@ -81,7 +81,7 @@ impl Closing {
 }
 
 impl Desk {
-    /// Makes the call that a request wants, on a list that has its tool.
+    /// Makes the call of a request, on a list that has its tool.
     pub(super) async fn begin_call(
         &self,
         mut request: CallToolRequestParams,
@@ -122,7 +122,7 @@ impl Desk {
         }
         let conversation = match (&request.request_state, &bound) {
             (Some(state), Some(bound)) => {
-                // The call goes on waiting, and the client may come back with answers that are sound.
+                // The call keeps waiting, and the client may retry with valid answers.
                 flaws::refuse(flaw)?;
                 let mut conversation = self.suspended.take(state, bound)?;
                 conversation.answer(request.input_responses.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What changes, for clients that want to hear of it.
+//! Change feed: notifies clients of changed tool lists and backend resources.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,18 +19,18 @@ use super::listing::LastSeenList;
 use super::request_meta::session_id;
 use super::sessions::{Memory, Presence};
 
-/// How many changes wait to be told to one client.
+/// Most notifications buffered for one client.
 const MOST_NEWS: usize = 64;
 
-/// How many bytes the names of all resources that a session wants to hear of may take.
+/// Most bytes that the names of a session's subscriptions may take.
 const MOST_WATCHED_BYTES: usize = 1024;
 
-/// The resources that a session wants to hear of.
+/// The resources that a session subscribed to.
 #[derive(Clone, Default)]
 pub(crate) struct WatchedResources(Arc<Mutex<HashSet<String>>>);
 
 impl WatchedResources {
-    /// Adds a name, unless there are so many that an idle session would not be small.
+    /// Adds a name; false where the session's subscriptions would grow too large.
     pub(super) fn add(&self, uri: &str) -> bool {
         if self.bytes() + uri.len() > MOST_WATCHED_BYTES {
             return false;
@@ -43,13 +43,13 @@ impl WatchedResources {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
     }
 
-    /// Takes over what another watched.
+    /// Copies the subscriptions of the session's previous worker.
     pub(super) fn copy(&self, other: &WatchedResources) {
         let watched = other.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = watched;
     }
 
-    /// How many bytes the names of all take.
+    /// Size of all names, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         watched.iter().map(|uri| uri.len() + size_of::<String>()).sum()
@@ -60,21 +60,21 @@ impl WatchedResources {
     }
 }
 
-/// What changes from now on. It ends with whoever holds it.
+/// Changes from now on. Dropping it ends the subscription.
 pub(super) struct ChangeFeed {
     heard: mpsc::Receiver<BackendNews>,
     _listening: JoinSet<()>,
 }
 
 impl ChangeFeed {
-    /// The next change. Asked of the whole, because a task that takes the receiver alone would let go of
-    /// those who listen.
+    /// The next change. It takes the whole feed, because a task that takes the receiver alone would
+    /// drop the listeners.
     pub(super) async fn next(&mut self) -> Option<BackendNews> {
         self.heard.recv().await
     }
 }
 
-/// The backends that are listened to, by their drivers. A driver whose files changed is another one.
+/// Subscribed backends, by driver. A driver whose files changed is a new one.
 struct Backends {
     known: HashMap<DriverId, Weak<dyn Driver>>,
     listening: JoinSet<()>,
@@ -82,7 +82,7 @@ struct Backends {
 }
 
 impl Backends {
-    /// Listens to all that there are now, beside those that are listened to already.
+    /// Subscribes to all current backends that are not subscribed yet.
     fn listen(&mut self, world: &World) {
         for (id, driver) in &world.drivers {
             let now = Arc::downgrade(driver);
@@ -106,7 +106,7 @@ async fn hand_on(mut news: broadcast::Receiver<BackendNews>, tell: mpsc::Sender<
                     break;
                 }
             }
-            // Whoever is slow looks again at what it is told next.
+            // A client that lags looks again at the next notification.
             Err(broadcast::error::RecvError::Lagged(_)) => {}
             Err(broadcast::error::RecvError::Closed) => break,
         }
@@ -114,13 +114,13 @@ async fn hand_on(mut news: broadcast::Receiver<BackendNews>, tell: mpsc::Sender<
 }
 
 impl McpHandler {
-    /// Keeps the session of a request from falling asleep.
+    /// Keeps the session of a request from being suspended.
     pub(super) fn presence(&self, context: &RequestContext<RoleServer>) -> Option<Presence> {
         let headers = context.extensions.get::<Parts>().map(|parts| &parts.headers);
         Some(Presence::new(&self.desk.sessions, &headers.and_then(session_id)?))
     }
 
-    /// Tells a client of what changes, until its session ends or falls asleep.
+    /// Sends notifications to a client, until its session ends or is suspended.
     pub(super) fn tell_news(
         &self,
         session: Option<SessionId>,
@@ -139,7 +139,7 @@ impl McpHandler {
             loop {
                 let changed = tokio::select! {
                     changed = news.next() => changed,
-                    // A worker that ended is noticed by what it is told next, which may be never.
+                    // A worker that ended is noticed only at the next send, which may never come.
                     () = over.cancelled() => None,
                 };
                 let told = match changed {
@@ -160,7 +160,7 @@ impl McpHandler {
         });
     }
 
-    /// Hears of everything that changes: what somebody sees, and what backends tell.
+    /// Subscribes to all changes: of the viewer's tool list, and of backends.
     pub(super) fn news(&self, mut seen: LastSeenList) -> ChangeFeed {
         let (tell, heard) = mpsc::channel(MOST_NEWS);
         let mut changes = self.desk.runtime.changes();

@@ -1,8 +1,8 @@
-//! One call of a client, from its first request to its last answer.
+//! Conversation: one call of a client, from its first request to its final result.
 //!
-//! The call runs beside the requests. A client of 2026-07-28 that is asked something gets the question
-//! as the answer to its request and comes back with another one; the call waits meanwhile. To older
-//! clients the question is a request of ours.
+//! The call runs beside the requests. A client of 2026-07-28 that is asked something gets the
+//! question as the result of its request and resumes with another request; the call waits
+//! meanwhile. Older clients get the question as a server request.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -24,12 +24,12 @@ use super::handler::McpHandler;
 use super::suspended::SuspensionKey;
 use crate::Desk;
 
-/// How many pieces of news wait to be sent; a client that is slower loses progress and nothing else.
+/// Most buffered events; a slower client loses progress and nothing else.
 const MOST_NEWS: usize = 64;
 
 pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
 
-/// What happens to a call.
+/// An event of a call.
 pub(super) enum CallEvent {
     Asked {
         asked: BTreeMap<String, Inquiry>,
@@ -37,7 +37,7 @@ pub(super) enum CallEvent {
     },
     Progress(Box<Reported>),
     Remark(Remark),
-    /// It goes on without the client, who comes back for the answer.
+    /// It continues without the client, which comes back for the result.
     Left(Box<Envelope>),
     /// It ended, perhaps after its client left.
     Done {
@@ -48,27 +48,27 @@ pub(super) enum CallEvent {
 
 /// One call of a client.
 pub(crate) struct Conversation {
-    /// The call itself, carried on by whoever hears of it.
+    /// The call itself, polled by the reader of its events.
     running: Running,
     news: mpsc::Receiver<CallEvent>,
-    /// What was asked last, and whoever waits for the answers.
+    /// The last elicitation, and the sender for its answers.
     waiting: Option<(InputRequests, oneshot::Sender<Answers>)>,
-    /// Calls the call off when nobody is interested any more.
+    /// Cancels the call when its client is gone.
     interest: Interest,
     runtime: Arc<Runtime>,
 }
 
-/// What was heard of a call.
+/// How a conversation ended.
 pub(super) enum ConversationEnd {
-    /// It ended.
+    /// The call ended.
     Done(Box<Envelope>),
-    /// It goes on without its client.
+    /// The call continues without its client.
     Left(Box<(Envelope, Conversation)>),
-    /// Its client has to ask somebody and come back.
+    /// The client has to ask its user and resume.
     Asks(Box<InputRequiredResult>),
 }
 
-/// Somebody's interest in a call; lost without being let go, the call is called off.
+/// Cancellation guard: cancels the call when dropped without being satisfied.
 pub(super) struct Interest(Option<Cancel>);
 
 impl Interest {
@@ -85,13 +85,13 @@ impl Drop for Interest {
     }
 }
 
-/// A call that is under way. It takes no task of its own while somebody waits for nothing but its end;
-/// whoever does something else leaves it one.
+/// A running call. It takes no task of its own while its client waits only for its end; otherwise
+/// it is spawned.
 struct Running(Option<BoxFuture<'static, ()>>);
 
 impl Running {
     fn alone(&mut self) {
-        // Without a runtime this process is about to end, and the next one settles the call.
+        // Without a Tokio runtime this process is about to end, and recovery settles the call.
         if let (Some(call), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             runtime.spawn(call);
         }
@@ -105,7 +105,7 @@ impl Drop for Running {
 }
 
 impl Conversation {
-    /// Makes the call, in a manner that says all but how its client hears of it.
+    /// Starts the call; the options say all but how its client gets its events.
     pub(super) fn begin(
         desk: &Desk,
         call: Call,
@@ -123,7 +123,7 @@ impl Conversation {
             let (told, left) = (line.sender.clone(), Arc::new(AtomicBool::new(false)));
             let gone = left.clone();
             let leave: Leave = Arc::new(move |envelope| {
-                // A client that is too slow to hear it waits for the end instead.
+                // A client that is too slow to receive it waits for the end instead.
                 let heard = told.try_send(CallEvent::Left(Box::new(envelope))).is_ok();
                 gone.store(heard, Ordering::Relaxed);
             });
@@ -138,7 +138,7 @@ impl Conversation {
             };
             let envelope = runtime.call(call, manner).await;
             let left = left.load(Ordering::Relaxed);
-            // A result without a taker keeps its lease, for the client that calls again.
+            // An undelivered result keeps its lease, for the client that calls again.
             let _ = line.sender.send(CallEvent::Done { envelope: Box::new(envelope), left }).await;
         });
         let interest = Interest(Some(cancel));
@@ -146,7 +146,7 @@ impl Conversation {
         Conversation { running: Running(Some(running)), news, waiting: None, interest, runtime }
     }
 
-    /// What happens next to the call.
+    /// The next event of the call.
     pub(super) async fn next(&mut self) -> Option<CallEvent> {
         let news = poll_fn(|context| {
             if let Some(call) = &mut self.running.0
@@ -170,7 +170,8 @@ impl Conversation {
                 self.interest.satisfied();
                 self.running.alone();
             }
-            // What is said takes as long as its hearer does, and the call does not wait for that.
+            // Sending an event takes as long as its client does, and the call does not wait for
+            // that.
             Some(CallEvent::Asked { .. } | CallEvent::Progress(_) | CallEvent::Remark(_)) => {
                 self.running.alone()
             }
@@ -179,17 +180,17 @@ impl Conversation {
         news
     }
 
-    /// Waits for what the client answers.
+    /// Waits for the client's answers.
     pub(super) fn wait_for(&mut self, asked: InputRequests, reply: oneshot::Sender<Answers>) {
         self.waiting = Some((asked, reply));
     }
 
-    /// What the client has still to answer.
+    /// The inquiries that the client has yet to answer.
     pub(super) fn unanswered(&self) -> Option<&InputRequests> {
         self.waiting.as_ref().map(|(requests, _)| requests)
     }
 
-    /// Hands over what the client answered. What it left out is asked again.
+    /// Passes on the client's answers. Missing ones are asked again.
     pub(super) fn answer(&mut self, mut given: BTreeMap<String, Value>) {
         let Some((requests, reply)) = self.waiting.take() else { return };
         given.retain(|name, _| requests.contains_key(name));
@@ -202,7 +203,7 @@ impl Conversation {
 }
 
 impl McpHandler {
-    /// Hears a call out until it ends, or until its client has to come back with answers.
+    /// Runs a conversation until the call ends, or until its client has to resume it with answers.
     pub(super) async fn converse(
         &self,
         mut conversation: Conversation,
@@ -218,12 +219,12 @@ impl McpHandler {
             }
             let news = tokio::select! {
                 news = conversation.next() => news,
-                // The interest is lost with the conversation.
+                // Dropping the conversation cancels the call.
                 () = context.ct.cancelled() => {
                     return Err(ErrorData::internal_error("the call was called off", None));
                 }
             };
-            // What is rarely said takes no room in the futures of all calls.
+            // Rare branches are boxed, to keep the futures of all calls small.
             match news {
                 None => return Err(ErrorData::internal_error("the call was lost", None)),
                 Some(CallEvent::Progress(reported)) => {
@@ -247,18 +248,18 @@ impl McpHandler {
     }
 }
 
-/// The client, as drivers and questions see it.
+/// The client, as drivers and approval questions see it.
 struct ClientChannel {
     abilities: Abilities,
     actor: Arc<Actor>,
     sender: mpsc::Sender<CallEvent>,
-    /// The last report of progress that was sent.
+    /// Sequence number of the last progress report sent.
     furthest: Mutex<u64>,
 }
 
 impl ClientChannel {
-    /// Whether a person sits at the client who may answer for themselves. Behind the identity of an
-    /// agent nobody knows who presses the button.
+    /// Whether a person at the client may answer for themselves. Behind an agent's identity it is
+    /// unknown who presses the button.
     fn can_ask_a_person(&self) -> bool {
         self.actor.may_answer() && self.abilities.kinds.contains(&InquiryKind::Form)
     }

@@ -1,4 +1,4 @@
-//! What a search and a load are for a client of MCP.
+//! Deferred loading over MCP: search and load as tool results.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::Desk;
 use crate::deferred::{DeferredRefusal, Own};
 
-/// All tools of our own.
+/// Declarations of our own tools.
 pub(super) fn tools() -> &'static [Tool] {
     static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         let declared = Own::ALL.into_iter().map(Own::declared);
@@ -35,7 +35,7 @@ pub(super) async fn found(
     found.map_or_else(|why| refused(&why), CallToolResult::structured)
 }
 
-/// A refusal that no call stands behind.
+/// A refusal without a call behind it.
 pub(super) fn refused(why: &DeferredRefusal) -> CallToolResult {
     let mut result = CallToolResult::error(vec![ContentBlock::text(why.words())]);
     if let DeferredRefusal::Stopped(stop) = why {

@@ -1,9 +1,9 @@
-//! Calls of tools that are answered where they come in.
+//! Fast path: answers tool calls on the task of their connection, without the library.
 //!
-//! The library takes a request through tasks and channels of its own, which costs more than most calls
-//! do. What it has to be used for is what stands between a request and its answer in the older versions;
-//! a call that needs nothing of that is read, made and answered by the task of its connection. Whatever
-//! is not exactly as it should be is left to the library, which knows what to say about it.
+//! The library takes a request through tasks and channels of its own, which costs more than most
+//! calls do. It is needed for what happens between a request and its answer in the older versions;
+//! a call that needs none of that is read, made and answered by the task of its connection. Any
+//! irregular request is left to the library, which knows the right error.
 #![expect(deprecated, reason = "clients of 2025 still hear remarks")]
 
 mod frame;
@@ -37,34 +37,34 @@ const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// What answers calls of tools where they come in.
+/// Answers tool calls on the task of their connection.
 pub(crate) struct Straight {
     pub(super) desk: Arc<Desk>,
     pub(super) sessions: Arc<Sessions>,
-    /// How long an answer may take that comes as one document.
+    /// How long a call may take and still be answered as one document.
     pub(super) soon: Duration,
-    /// Tells when that time is over.
+    /// Timer for that limit.
     pub(super) pulse: SharedTimer,
 }
 
-/// The tool and the arguments of a call that the fast path reads from a body; none where it leaves the body to
-/// the library. For fuzzing.
+/// The tool and the arguments of a call that the fast path reads from a body; `None` where it
+/// leaves the body to the library. For fuzzing.
 pub fn tool_call(
     body: &[u8],
 ) -> Option<(String, Option<serde_json::Map<String, serde_json::Value>>)> {
     Frame::read(body).map(|frame| (frame.params.name.into_owned(), frame.params.arguments))
 }
 
-/// How the sender of a request speaks.
+/// The protocol era of a client.
 enum ClientEra {
-    /// As of 2026-07-28: a request says everything.
+    /// 2026-07-28: stateless, each request is self-contained.
     Whole(ClientCapabilities),
-    /// In a session.
+    /// Older versions: in a session.
     Session(Visit),
 }
 
 impl Straight {
-    /// The answer to a request, where it can be answered here.
+    /// The answer to a request; `None` leaves it to the library.
     pub(crate) async fn answer(&self, head: &Parts, body: &[u8]) -> Option<Response> {
         if !takes_both(&head.headers) {
             return None;
@@ -114,7 +114,7 @@ impl Straight {
         })
     }
 
-    /// How the sender of a request speaks, where it is a way that leads here.
+    /// The client's era, where the fast path serves it.
     fn way(&self, headers: &HeaderMap, frame: &Frame, actor: &Actor) -> Option<ClientEra> {
         let version = one(headers, &VERSION)?;
         if version == ProtocolVersion::V_2026_07_28.as_str() {
@@ -137,24 +137,24 @@ impl Straight {
             && frame.meta.get_progress_token().is_none();
         let session = one(headers, &SESSION).filter(|_| plain)?;
         let visit = self.sessions.enter(session, actor, &frame.id)?;
-        // Whom the library can ask, it asks by the stream of the request.
+        // The library asks a client with elicitation through the stream of the request.
         (!visit.habits.can_be_asked).then_some(ClientEra::Session(visit))
     }
 }
 
 impl ClientEra {
-    /// Whether a tool may be called this way.
+    /// Whether the fast path may call a tool.
     fn leads_to(&self, listing: &Listing, name: &str) -> bool {
         match self {
             // The library compares headers that repeat arguments.
             ClientEra::Whole(_) => !listing.repeats_arguments(name),
-            // Whoever loses the stream of a session finds its answer there again, which nobody needs
-            // who only reads.
+            // A session's client that loses its stream resumes it there, which a read does not
+            // need.
             ClientEra::Session(_) => listing.only_reads(name),
         }
     }
 
-    /// What the client can do, and what becomes of it while a call takes long.
+    /// The client's capabilities, and whether a long call continues as a task.
     fn abilities(&self, frame: &Frame) -> (Abilities, Background) {
         match self {
             ClientEra::Whole(told) => {
@@ -169,7 +169,8 @@ impl ClientEra {
     }
 }
 
-/// Whether a request is one document and its sender takes either kind of answer.
+/// Content negotiation: whether a request is JSON and its sender accepts both JSON and event
+/// streams.
 fn takes_both(headers: &HeaderMap) -> bool {
     let is = |name, fits: fn(&str) -> bool| one(headers, &name).is_some_and(fits);
     is(header::CONTENT_TYPE, |kind| kind == "application/json")
@@ -178,14 +179,14 @@ fn takes_both(headers: &HeaderMap) -> bool {
         })
 }
 
-/// The value of a header that stands there once.
+/// The value of a header that occurs once.
 fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut all = headers.get_all(name).iter();
     let (Some(value), None) = (all.next(), all.next()) else { return None };
     value.to_str().ok()
 }
 
-/// A document as an answer.
+/// A JSON response.
 fn document(status: axum::http::StatusCode, bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;

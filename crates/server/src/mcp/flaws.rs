@@ -1,4 +1,4 @@
-//! What is wrong with the text of a request: found in its bytes, before the library makes values of them.
+//! JSON flaws of MCP requests, found in their bytes before the library parses them.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -12,23 +12,23 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// How many flaws wait for their requests: those that the library refuses never ask for theirs.
+/// Most flaws kept for their requests: a request that the library refuses never takes its own.
 const MOST_WAITING: usize = 1024;
 
-/// How much is read at a time.
+/// Read size, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// What of a message goes into inputs: the arguments of a call, the answers that a request brings to what
-/// its sender was asked, and the answer to a request of ours.
+/// Paths of a message that become inputs: the arguments of a call, the answers that a request
+/// brings, and the answer to a server request.
 const INPUTS: [&[&str]; 3] = [&["params", "arguments"], &["params", "inputResponses"], &["result"]];
 
-/// The flaw of what a message puts into an input, with its pointer from the arguments on where it is in them.
+/// The flaw of a message's inputs; its pointer starts at the arguments where it is in them.
 pub(super) fn of_inputs(message: &[u8]) -> Option<JsonFlaw> {
     let flaw = JsonFlaw::within(message, JsonScope::Below(&INPUTS))?;
     Some(flaw.seen_from("/params/arguments"))
 }
 
-/// The refusal of a request that is no call of a tool, so that no call stands behind it.
+/// The refusal of a request that is no tool call, so that no call is behind it.
 pub(super) fn refuse(flaw: Option<JsonFlaw>) -> Result<(), ErrorData> {
     let Some(flaw) = flaw else { return Ok(()) };
     let stop = flaw.stop();
@@ -37,13 +37,13 @@ pub(super) fn refuse(flaw: Option<JsonFlaw>) -> Result<(), ErrorData> {
 
 /// What becomes of a message with a flaw.
 pub(super) enum FlawedMessage {
-    /// A request: it is refused where it is answered.
+    /// A request: its handler refuses it.
     Request(RequestId),
-    /// A notification, which puts nothing into an input.
+    /// A notification, which has no inputs.
     Notification,
-    /// An answer to a request of ours: this error is taken in its place.
+    /// An answer to a server request: this error replaces it.
     Answer(Vec<u8>),
-    /// It cannot be told what it is, so it is not handed on.
+    /// An unrecognized message: it is dropped.
     Unclear,
 }
 
@@ -67,27 +67,27 @@ impl FlawedMessage {
     }
 }
 
-/// The flaw of what a message puts into an input. For fuzzing.
+/// The flaw of a message's inputs. For fuzzing.
 pub fn input_flaw(message: &[u8]) -> Option<JsonFlaw> {
     of_inputs(message)
 }
 
-/// An input of the stdio transport as the library gets it: whole lines, each looked at. For fuzzing.
+/// The stdio input as the library reads it: whole lines, each checked. For fuzzing.
 pub fn checked_lines<I: AsyncRead + Unpin>(input: I) -> impl AsyncRead + Unpin {
     Lines::new(input, Flaws::default())
 }
 
-/// The flaws of requests that came line by line, by the ids of the requests.
+/// Flaws of stdio requests, by request id.
 #[derive(Clone, Default)]
 pub(super) struct Flaws(Arc<Mutex<HashMap<RequestId, JsonFlaw>>>);
 
 impl Flaws {
-    /// The flaw of a request, told once.
+    /// Takes the flaw of a request.
     pub(super) fn take(&self, id: &RequestId) -> Option<JsonFlaw> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id)
     }
 
-    /// What is handed on in place of a line, if not the line itself: nothing of one whose flaw cannot be kept.
+    /// What replaces a line, if anything: nothing for one whose flaw cannot be kept.
     fn replacement(&self, line: &[u8]) -> Option<Vec<u8>> {
         let flaw = of_inputs(line)?;
         match FlawedMessage::read(line, &flaw) {
@@ -109,12 +109,12 @@ impl Flaws {
     }
 }
 
-/// An input that hands on whole lines, each of them looked at.
+/// A reader that passes on whole, checked lines.
 pub(super) struct Lines<I> {
     input: I,
     flaws: Flaws,
     held: Vec<u8>,
-    /// How much of it was handed on, looked at, and searched for the end of a line.
+    /// Offsets: passed on, checked, and searched for a line end.
     given: usize,
     ready: usize,
     searched: usize,
@@ -125,7 +125,7 @@ impl<I> Lines<I> {
         Lines { input, flaws, held: Vec::new(), given: 0, ready: 0, searched: 0 }
     }
 
-    /// Looks at the lines that ended.
+    /// Checks the complete lines.
     fn advance(&mut self) {
         while let Some(rest) = self.held.get(self.searched..) {
             let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { break };
@@ -169,7 +169,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Lines<I> {
                 Poll::Ready(Ok(())) => {}
             }
             if read.filled().is_empty() {
-                // The last line may lack its end.
+                // The last line may lack its line end.
                 let rest = this.held.get(this.ready..).unwrap_or_default();
                 if let Some(other) = this.flaws.replacement(rest) {
                     this.held.splice(this.ready.., other);
@@ -210,7 +210,7 @@ mod tests {
             request(4, "{\"a\":1,\"a\":2}"),
         ];
         let text = lines.join("\n");
-        // However the bytes are cut.
+        // Whatever the read sizes.
         for size in [1, 7, 4096, 100_000] {
             let flaws = Flaws::default();
             let (mut writer, reader) = tokio::io::duplex(size);

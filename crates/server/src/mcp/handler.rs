@@ -1,4 +1,4 @@
-//! What answers the requests of one client.
+//! MCP request handler: answers the requests of one client.
 #![expect(deprecated, reason = "clients of 2025 still use levels and subscriptions")]
 
 use std::borrow::Cow;
@@ -33,19 +33,19 @@ use super::upstream::{UpstreamInputs, UpstreamReply, unique};
 use super::{asking, flaws, resources, tasks};
 use crate::Desk;
 
-/// The versions that are spoken, oldest first.
+/// Supported protocol versions, oldest first.
 const SPOKEN: &[ProtocolVersion] =
     &[ProtocolVersion::V_2025_06_18, ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
 
-/// What answers the requests of one client.
+/// Answers the requests of one client.
 #[derive(Clone)]
 pub(crate) struct McpHandler {
     pub(super) desk: Arc<Desk>,
-    /// Who is at the other end, where the requests do not say.
+    /// The client's actor, where requests do not carry one (stdio).
     actor: Option<Arc<Actor>>,
     pub(super) level: Level,
     pub(super) watched: WatchedResources,
-    /// What is wrong with requests that came line by line.
+    /// JSON flaws of stdio requests.
     flaws: Flaws,
 }
 
@@ -59,7 +59,7 @@ impl McpHandler {
         McpHandler { actor: Some(actor), flaws, ..McpHandler::new(desk) }
     }
 
-    /// Hands a wish to hear of a resource to whoever has it.
+    /// Forwards a resource subscription to the backend that has it.
     async fn subscription(
         &self,
         method: &str,
@@ -71,13 +71,13 @@ impl McpHandler {
         told.await.map(|_| ())
     }
 
-    /// Who sent a request.
+    /// The actor of a request.
     pub(super) fn who(&self, context: &RequestContext<RoleServer>) -> Arc<Actor> {
         let parts = context.extensions.get::<Parts>();
         self.actor(parts.and_then(|parts| parts.extensions.get::<Arc<Actor>>()))
     }
 
-    /// Whoever sent a request, and how they can be reached.
+    /// The client of a request, and its capabilities.
     fn client<'r>(&self, context: &'r RequestContext<RoleServer>) -> CallingClient<'r> {
         CallingClient {
             heading: Heading::of(context),
@@ -91,14 +91,14 @@ impl McpHandler {
         }
     }
 
-    /// What is wrong with the text that a request came in: found where its bytes were still there.
+    /// The JSON flaw of a request, found while its bytes were at hand.
     pub(super) fn flaw(&self, context: &RequestContext<RoleServer>) -> Option<JsonFlaw> {
         let parts = context.extensions.get::<Parts>();
         let seen = parts.and_then(|parts| parts.extensions.get::<JsonFlaw>());
         seen.cloned().or_else(|| self.flaws.take(&context.id))
     }
 
-    /// Whom a request shows, or who is at the other end.
+    /// The actor of a request, or of the connection.
     fn actor(&self, shown: Option<&Arc<Actor>>) -> Arc<Actor> {
         let known = shown.or(self.actor.as_ref()).cloned();
         known.unwrap_or_else(|| Arc::new(self.desk.world().people.stranger()))
@@ -127,7 +127,7 @@ impl ServerHandler for McpHandler {
         Cow::Borrowed(SPOKEN)
     }
 
-    /// A handshake ends in a revision that has no extensions, so none is offered there.
+    /// The handshake versions have no extensions, so none is offered there.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
@@ -149,7 +149,7 @@ impl ServerHandler for McpHandler {
         listing.page(request.and_then(|request| request.cursor))
     }
 
-    /// For the check of headers that repeat arguments, which comes before anybody knows who asks.
+    /// For the check of headers that repeat arguments, which runs before the actor is known.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let stranger = self.desk.world().people.stranger();
         self.desk.listing(&Viewer { actor: &stranger, within: &[] }).find(name).cloned()
@@ -160,7 +160,7 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // A call goes on where its client lost the stream, and its session with it.
+        // A call continues after its client lost the stream, and keeps its session.
         let _presence = self.presence(&context);
         let client = self.client(&context);
         let session = client.heading.session();
@@ -357,7 +357,7 @@ impl ServerHandler for McpHandler {
                 changed = news.next() => changed,
             };
             let sink = context.sink();
-            // What was not asked for is not sent; the library sees to that.
+            // The library filters notifications that the client did not subscribe to.
             let _ = match changed {
                 None => return Ok(()),
                 Some(BackendNews::Tools) => sink.notify_tool_list_changed().await,
@@ -369,12 +369,12 @@ impl ServerHandler for McpHandler {
     }
 }
 
-/// What a backend listed, as far as it is what it should be.
+/// The valid items of a backend's list.
 fn read<T: DeserializeOwned>(found: Vec<Value>) -> Vec<T> {
     found.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect()
 }
 
-/// The same without what was not said.
+/// The parameters without nulls.
 fn lean(mut params: Value) -> Value {
     if let Value::Object(fields) = &mut params {
         fields.retain(|_, value| !value.is_null());

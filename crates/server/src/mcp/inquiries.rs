@@ -1,7 +1,7 @@
-//! What tasks want to know from their clients, until those have answered.
+//! Elicitations of tasks: open inquiries, until their clients answer.
 //!
-//! A question is asked by the call that runs here, so it is known here and in no other process; a proxy
-//! finds the way back by the header that repeats the id of the task.
+//! The process that runs a call asks its questions, so no other process knows them; a proxy finds
+//! the way back by the header that repeats the id of the task.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,24 +16,24 @@ use super::asking;
 use super::conversation::{Answers, CallEvent, Conversation};
 use crate::Desk;
 
-/// What tasks want to know from their clients.
+/// Open inquiries of tasks.
 #[derive(Default)]
 pub(crate) struct Inquiries {
     open: Mutex<HashMap<InvocationId, Vec<Inquiry>>>,
     count: AtomicU64,
 }
 
-/// What was asked at once.
+/// Inquiries that were asked together.
 struct Inquiry {
-    /// What is not answered yet, by names that nothing else was asked under.
+    /// The unanswered ones, under unique names.
     requests: InputRequests,
-    /// What each of them is called by whoever asks.
+    /// The asker's own name of each.
     names: BTreeMap<String, String>,
     answers: BTreeMap<String, Value>,
     reply: oneshot::Sender<Answers>,
 }
 
-/// Hears a call out whose client went on.
+/// Follows a call whose client continues without it.
 pub(super) fn follow(desk: &Arc<Desk>, id: InvocationId, mut conversation: Conversation) {
     let desk = desk.clone();
     tokio::spawn(async move {
@@ -42,7 +42,7 @@ pub(super) fn follow(desk: &Arc<Desk>, id: InvocationId, mut conversation: Conve
                 CallEvent::Asked { asked, reply } => {
                     desk.inquiries.ask(&id, asking::requests(asked), reply);
                 }
-                // It is on record how far the call is, and what came of it.
+                // The ledger has the progress and the result.
                 CallEvent::Progress(_) | CallEvent::Remark(_) | CallEvent::Left(_) => {}
                 CallEvent::Done { .. } => break,
             }
@@ -67,17 +67,17 @@ impl Inquiries {
         self.open().entry(id.clone()).or_default().push(inquiry);
     }
 
-    /// What a task waits for; none where it waits for nothing.
+    /// The unanswered inquiries of a task; `None` where it waits for nothing.
     pub(super) fn unanswered(&self, id: &InvocationId) -> Option<InputRequests> {
         let open = self.open();
-        // Whoever asked may have stopped waiting meanwhile.
+        // The asker may have stopped waiting meanwhile.
         let waiting = open.get(id)?.iter().filter(|inquiry| !inquiry.reply.is_closed());
         let requests: InputRequests =
             waiting.flat_map(|inquiry| inquiry.requests.clone()).collect();
         (!requests.is_empty()).then_some(requests)
     }
 
-    /// Takes what a client answered. Whoever asked hears of it once everything is answered.
+    /// Takes a client's answers. The asker gets them once all are there.
     pub(super) fn answer(&self, id: &InvocationId, mut given: InputResponses) {
         let mut open = self.open();
         let Some(inquiries) = open.get_mut(id) else { return };

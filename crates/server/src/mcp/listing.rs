@@ -1,4 +1,4 @@
-//! The tools that one actor sees, as `tools/list` has them.
+//! Tool list: the tools that one actor sees, paginated for `tools/list`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,48 +15,48 @@ use super::deferred;
 use crate::deferred::Own;
 use crate::{Desk, functions};
 
-/// How many tools are told at once.
+/// Page size, in tools.
 const PAGE: usize = 200;
 
-/// How long a client may keep a list: changes are told to those who listen.
+/// Cache lifetime for clients, in milliseconds: subscribers are notified of changes.
 pub(super) const FRESH_MS: u64 = 60_000;
 
-/// How many listings are kept made.
+/// Most cached listings.
 const MOST_LISTINGS: usize = 64;
 
-/// The tools that one surface shows.
+/// The tools of one surface.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     tools: Vec<Tool>,
-    /// Where each tool stands in the list.
+    /// Index of each tool in the list.
     places: HashMap<String, usize>,
-    /// The tools of which headers repeat arguments.
+    /// Tools whose arguments headers repeat.
     repeating: HashSet<String>,
-    /// The contract behind each name.
+    /// The contract id behind each name.
     names: HashMap<String, String>,
-    /// Whether something is left out, so that ours are there to find it by.
+    /// Whether tools are deferred, so that our own tools are listed to find them.
     partial: bool,
 }
 
-/// The listings that were made, for as long as nothing changes.
+/// Cache of listings; a new snapshot empties it.
 #[derive(Default)]
 pub(crate) struct Listings(Mutex<CachedList>);
 
 #[derive(Default)]
 struct CachedList {
-    /// What they were made of.
+    /// The snapshot they were made from.
     snapshot: Weak<Snapshot>,
     listings: HashMap<Digest, Arc<Listing>>,
 }
 
 impl Desk {
-    /// What somebody sees.
+    /// The current listing of a viewer.
     pub(crate) fn listing(&self, viewer: &Viewer<'_>) -> Arc<Listing> {
         self.listed(&self.runtime.see(viewer))
     }
 
-    /// What somebody saw last where that has a tool of this name, which is cheaper, and what they see
-    /// now where it has not. What may be called is decided by the call.
+    /// The viewer's last listing if it has a tool of this name, which is cheaper, and else the
+    /// current one. The call itself decides what may be called.
     pub(crate) fn listing_with(&self, viewer: &Viewer<'_>, name: &str) -> Arc<Listing> {
         let last = self.runtime.saw(viewer).map(|vista| self.listed(&vista));
         let last = last.filter(|listing| listing.find(name).is_some());
@@ -82,7 +82,7 @@ impl Listing {
         let mut tools: Vec<Tool> = serde_json::from_value(tools).unwrap_or_default();
         let partial = vista.view.defers();
         if partial {
-            // A contract that has the name of one of ours is called by its id.
+            // A contract with the name of one of ours is called by its id.
             tools.retain(|tool| Own::named(&tool.name).is_none());
             tools.splice(0..0, deferred::tools().iter().cloned());
         }
@@ -99,19 +99,19 @@ impl Listing {
         }
     }
 
-    /// The tool of ours that a name means here.
+    /// Our own tool that a name means here.
     pub(super) fn own(&self, name: &str) -> Option<Own> {
         Own::named(name).filter(|_| self.partial)
     }
 
-    /// A tool as the list has it.
+    /// The declaration of a tool.
     pub(super) fn declared(&self, key: &ToolKey) -> Option<&Tool> {
         let key = key.to_string();
         let (name, _) = self.names.iter().find(|(_, of)| **of == key)?;
         self.tools.iter().find(|tool| tool.name == *name)
     }
 
-    /// The tools from a place on.
+    /// Pagination: the tools after a cursor.
     pub(super) fn page(&self, cursor: Option<String>) -> Result<ListToolsResult, ErrorData> {
         let from = match cursor.as_deref() {
             None => 0,
@@ -127,22 +127,22 @@ impl Listing {
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = more.then(|| next.to_string());
         result.ttl_ms = Some(FRESH_MS);
-        // Somebody else may see other tools.
+        // Another actor may see other tools.
         result.cache_scope = Some(CacheScope::Private);
         Ok(result)
     }
 
-    /// The tool that a name on this list means; another name is looked up as it is.
+    /// The contract id behind a name of this list; an unlisted name is looked up as it is.
     pub(super) fn tool(&self, name: &str) -> String {
         self.names.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
 
-    /// One tool, as it is listed.
+    /// A tool by its listed name.
     pub(super) fn find(&self, name: &str) -> Option<&Tool> {
         self.tools.get(*self.places.get(name)?)
     }
 
-    /// Whether a tool only reads.
+    /// Whether a tool is read-only.
     pub(super) fn only_reads(&self, name: &str) -> bool {
         let said = self.find(name).and_then(|tool| tool.annotations.as_ref());
         said.is_some_and(|said| said.read_only_hint == Some(true))
@@ -153,13 +153,13 @@ impl Listing {
         self.repeating.contains(name)
     }
 
-    /// Whether a tool promises a value of some schema.
+    /// Whether a tool has an output schema.
     pub(super) fn promises(&self, name: &str) -> bool {
         self.find(name).is_some_and(|tool| tool.output_schema.is_some())
     }
 }
 
-/// Whether anything in a schema is to be repeated in a header.
+/// Whether a schema has a property that a header repeats.
 fn has_headers(schema: &JsonObject) -> bool {
     fn within(value: &Value) -> bool {
         match value {
@@ -171,7 +171,7 @@ fn has_headers(schema: &JsonObject) -> bool {
     schema.contains_key("x-mcp-header") || schema.values().any(within)
 }
 
-/// What somebody saw last, for whoever has to tell them that it is something else now.
+/// The list that a viewer saw last, to detect changes.
 pub(super) struct LastSeenList {
     desk: Arc<Desk>,
     actor: Arc<Actor>,
@@ -188,7 +188,7 @@ impl LastSeenList {
         seen
     }
 
-    /// Whether it is something else than the last time.
+    /// Whether the list changed since the last check.
     pub(super) fn changed(&mut self) -> bool {
         let viewer = Viewer { actor: &self.actor, within: self.within.as_slice() };
         let vista = self.desk.runtime.see(&viewer);

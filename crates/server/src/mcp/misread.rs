@@ -1,5 +1,7 @@
-//! Bodies that are no messages. The library takes them for documents of the wrong kind and says so in
-//! plain text; JSON-RPC has answers for them that clients can read.
+//! JSON-RPC parse errors: answers bodies that are no messages.
+//!
+//! The library takes them for an unsupported media type and says so in plain text; JSON-RPC has
+//! errors for them that clients can read.
 
 use axum::Json;
 use axum::http::request::Parts;
@@ -9,17 +11,17 @@ use haft_model::JsonFlaw;
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-/// What a client hears whose JSON is none, and whose message is none.
+/// JSON-RPC codes: parse error, and invalid request.
 const NO_JSON: i32 = -32700;
 const NO_MESSAGE: i32 = -32600;
 
-/// Whether a request says that its body is JSON.
+/// Whether a request's content type is JSON.
 pub(super) fn is_json(head: &Parts) -> bool {
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().starts_with("application/json"))
 }
 
-/// The answer to a body that the library could not read.
+/// The answer to a body that the library could not parse.
 pub(super) fn answer(body: &[u8]) -> Response {
     let (code, message) = match serde_json::from_slice::<IgnoredAny>(body) {
         Err(fault) => match JsonFlaw::in_text(body) {

@@ -1,5 +1,6 @@
-//! The event without data that opens a stream from 2025-11-25 on. Clients from before take it for a
-//! message and complain that it is none.
+//! Priming event: the event without data that opens a stream from 2025-11-25 on.
+//!
+//! Older clients take it for a message and report an error.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,7 +12,7 @@ use futures_core::Stream;
 use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
 
-/// As much of a request as says which version its sender wants to speak.
+/// The part of an `initialize` request that proposes a version.
 #[derive(Deserialize)]
 struct InitializeHead {
     params: Proposal,
@@ -23,8 +24,8 @@ struct Proposal {
     protocol_version: String,
 }
 
-/// Whether whoever sent a request knows such an event. A version stands in the header of every request
-/// but the first, which proposes one.
+/// Whether the client knows priming events. Every request but the first names its version in a
+/// header; the first proposes one.
 pub(super) fn is_known_to(head: &Parts, body: &[u8]) -> bool {
     let said = head.headers.get("mcp-protocol-version").and_then(|said| said.to_str().ok());
     let proposed = || serde_json::from_slice::<InitializeHead>(body).ok();
@@ -33,12 +34,12 @@ pub(super) fn is_known_to(head: &Parts, body: &[u8]) -> bool {
     version.is_some_and(|version| *version >= *ProtocolVersion::V_2025_11_25.as_str())
 }
 
-/// An answer without it.
+/// The response without the priming event.
 pub(super) fn left_out(answer: Response) -> Response {
     answer.map(|body| Body::from_stream(EventStream(body.into_data_stream())))
 }
 
-/// A stream of which each piece is one event, as the library writes them.
+/// A stream in which each chunk is one event, as the library writes them.
 struct EventStream(BodyDataStream);
 
 impl Stream for EventStream {

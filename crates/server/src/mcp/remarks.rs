@@ -1,6 +1,6 @@
-//! What backends remark, for clients that want to hear it.
+//! Log messages: passes backend remarks on to clients that want them.
 //!
-//! Up to 2025-11-25 a session says from which level on; from 2026-07-28 on each request does.
+//! Up to 2025-11-25 a session sets the lowest level; from 2026-07-28 on each request does.
 #![expect(deprecated, reason = "clients of 2025 still read it")]
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::handler::McpHandler;
 
-/// From which level on a session wants to hear remarks.
+/// Lowest log level that a session wants.
 #[derive(Clone, Default)]
 pub(crate) struct Level(Arc<Mutex<Option<LoggingLevel>>>);
 
@@ -22,7 +22,7 @@ impl Level {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
-    /// Takes over what another was set to.
+    /// Copies the level of the session's previous worker.
     pub(super) fn copy(&self, other: &Level) {
         let level = other.get();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = level;
@@ -34,7 +34,7 @@ impl Level {
 }
 
 impl McpHandler {
-    /// From which level on whoever sent a request wants to hear remarks.
+    /// Lowest level of remarks that a request's client wants.
     pub(super) fn wants_remarks(&self, context: &RequestContext<RoleServer>) -> Option<String> {
         let level = match (context.meta.log_level(), self.level.get()) {
             (Some(asked), _) => asked,
@@ -45,7 +45,7 @@ impl McpHandler {
         name(level)
     }
 
-    /// Hands on what a backend remarked.
+    /// Sends a backend's remark to the client.
     pub(super) async fn remark(&self, context: &RequestContext<RoleServer>, remark: Remark) {
         if let Some(params) = told(remark, self.wants_remarks(context).as_deref()) {
             let _ = context.peer.notify_logging_message(params).await;
@@ -53,7 +53,7 @@ impl McpHandler {
     }
 }
 
-/// A remark for somebody who wants to hear those from a level on.
+/// A log notification, if the remark reaches the client's level.
 pub(super) fn told(
     remark: Remark,
     wanted: Option<&str>,
@@ -67,7 +67,7 @@ pub(super) fn told(
     Some(params)
 }
 
-/// What a level is called.
+/// The name of a level.
 pub(super) fn name(level: LoggingLevel) -> Option<String> {
     serde_json::to_value(level).ok()?.as_str().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What a request says beside what it asks for, whoever read it.
+//! Request metadata: idempotency key, session and trace context of an MCP request.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 
 use crate::rest;
 
-/// What a client of ours is known by at the backend.
+/// `_meta` field of the idempotency key.
 const KEY: &str = "dev.haft/idempotency-key";
 
-/// What names the session of a request that has none in its transport.
+/// `_meta` field of the session, for a transport without one.
 const SESSION: &str = "dev.haft/session";
 
-/// What stands above a request.
+/// Metadata of a request.
 #[derive(Clone, Copy)]
 pub(super) struct Heading<'r> {
     pub(super) id: &'r RequestId,
     pub(super) meta: &'r JsonObject,
-    /// None where the transport has none.
+    /// HTTP headers; `None` for stdio.
     pub(super) headers: Option<&'r HeaderMap>,
 }
 
@@ -34,13 +34,13 @@ impl<'r> Heading<'r> {
         Heading { id: &context.id, meta: &context.meta.0.0, headers }
     }
 
-    /// The session of a request, as a scope: the one that it names, or that of its transport.
+    /// The session scope of a request: the one that it names, or that of its transport.
     pub(super) fn session(&self) -> Option<String> {
         let said = self.said(SESSION).filter(|said| !said.is_empty());
         said.map(crate::session::scope).or_else(|| transport_session(self.headers?))
     }
 
-    /// The call that a request means.
+    /// The call of a request.
     pub(super) fn call(&self, actor: &Arc<Actor>, tool: String, input: Value) -> Call {
         let mut native = vec![json!({
             "source": "mcp",
@@ -56,7 +56,7 @@ impl<'r> Heading<'r> {
         }
     }
 
-    /// The trace that a request is a part of: the one that its message names, or that of its transport.
+    /// The trace context of a request: from its message, or from its transport.
     fn traced(&self) -> Option<Trace> {
         let trace = self.said(TRACEPARENT).and_then(Trace::parse);
         let trace = trace.map(|trace| trace.with_state(self.said(TRACESTATE)));
@@ -68,12 +68,12 @@ impl<'r> Heading<'r> {
     }
 }
 
-/// The session that a request of a transport names.
+/// The session id in the headers of a request.
 pub(super) fn session_id(headers: &HeaderMap) -> Option<SessionId> {
     headers.get("mcp-session-id")?.to_str().ok().map(SessionId::from)
 }
 
-/// The session of a transport, as a scope.
+/// The scope of a transport session.
 pub(super) fn transport_session(headers: &HeaderMap) -> Option<String> {
     headers.get("mcp-session-id")?.to_str().ok().map(crate::session::transport_scope)
 }

@@ -1,4 +1,4 @@
-//! Results that were kept whole, as resources.
+//! Payload resources: stored results as MCP resources.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,11 +8,11 @@ use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents};
 
 use super::handler::McpHandler;
 
-/// What the addresses of our own resources begin with.
+/// URI scheme of our own resources.
 pub(super) const OURS: &str = "haft://";
 
 impl McpHandler {
-    /// Bytes of a call that the actor may see.
+    /// The bytes of a call that the actor may see.
     pub(super) async fn read(
         &self,
         uri: &str,

@@ -1,8 +1,9 @@
-//! Sessions of clients of 2025: whose they are, how many there may be, and what an idle one costs.
+//! MCP session manager for clients of 2025: ownership, limits and suspension of idle sessions.
 //!
-//! A session belongs to the actor and tenant that opened it. One in which no request waits is put to
-//! sleep: the library's worker ends and a small record stays, from which the library restores the session
-//! when its client comes back. The library would end it, also where its client waits for news.
+//! A session belongs to the actor and tenant that opened it. An idle one is suspended: the
+//! library's worker ends and a small record stays, from which the library restores the session when
+//! its client comes back. The library alone would end it, even while its client waits for
+//! notifications.
 
 mod entrance;
 mod lives;
@@ -34,15 +35,15 @@ pub(super) use record::Records;
 
 use crate::listen::SessionLimits;
 
-/// How long a session is kept in which no request waits.
+/// How long an idle session is kept.
 const KEPT: Duration = Duration::from_secs(30 * 60);
 
-/// How often idle sessions are looked for.
+/// Interval of the idle sweep.
 const SWEEP: Duration = Duration::from_secs(5);
 
 tokio::task_local! {
-    /// Whose request the library answers, and whether it may open a session. Its session manager hears
-    /// of neither, and works in the task of the request.
+    /// The caller of the library's current request, and whether it may open a session. The session
+    /// manager gets neither as an argument, and runs in the task of the request.
     static CALLER: Caller;
 }
 
@@ -52,7 +53,7 @@ struct Caller {
     may_open: bool,
 }
 
-/// What is known of sessions, for whoever needs no library.
+/// The session table, for code that does not use the library.
 pub(crate) type SharedLives = Arc<Mutex<Lives>>;
 
 /// The sessions of a server.
@@ -63,7 +64,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// None yet. Idle ones are seen to until the server stops.
+    /// An empty table. A sweep handles idle sessions until the server stops.
     pub(super) fn new(lives: SharedLives, limits: SessionLimits, stop: &Cancel) -> Arc<Sessions> {
         let mut library = LocalSessionManager::default();
         library.session_config.keep_alive = None;
@@ -73,13 +74,13 @@ impl Sessions {
         sessions
     }
 
-    /// Keeps the session of a stream for as long as a client waits at the other end.
+    /// Keeps the session of a stream for as long as its client is connected.
     fn held<S>(&self, id: &SessionId, stream: S) -> HeldStream<S> {
         HeldStream { stream: Box::pin(stream), _presence: Presence::new(&self.lives, id) }
     }
 
-    /// Enters a session of an actor with a request that the library does not hear of. There is no way in
-    /// where there is no such session of theirs, or its client has not said that it is ready.
+    /// Enters an actor's session with a fast-path request, which the library does not see. `None`
+    /// where the actor has no such session, or its client has not sent `initialized`.
     pub(super) fn enter(&self, id: &str, actor: &Actor, request: &RequestId) -> Option<Visit> {
         let id = SessionId::from(id);
         let mut lives = locked(&self.lives);
@@ -90,7 +91,7 @@ impl Sessions {
         Some(Visit { habits, cancel, id, request: request.clone(), lives: self.lives.clone() })
     }
 
-    /// Ends what has been idle for long, and puts to sleep what has been for a while, or is too many.
+    /// Ends sessions past their lifetime, and suspends those that are idle or too many.
     async fn see_to_idle(&self) {
         let now = Instant::now();
         let over = locked(&self.lives).left_before(now.checked_sub(KEPT));
@@ -100,12 +101,12 @@ impl Sessions {
         let resting = now.checked_sub(self.limits.rest);
         let drowsy = locked(&self.lives).drowsy(resting, self.limits.awake);
         for (id, _asleep) in drowsy {
-            // The record stays locked meanwhile, so that a client who comes back waits for the end.
+            // The record stays locked meanwhile, so that a returning client waits for the end.
             let _ = self.library.close_session(&id).await;
         }
     }
 
-    /// Ends a session that cannot go on.
+    /// Ends a session that cannot continue.
     async fn give_up(&self, id: &SessionId) {
         locked(&self.lives).ended(id, true);
         let _ = self.library.close_session(id).await;
@@ -161,8 +162,8 @@ impl SessionManager for Sessions {
         Ok(self.owned(id) && self.library.has_session(id).await?)
     }
 
-    /// Ends a session: by the wish of its client, or since its worker ended. A worker that was put to
-    /// sleep ends as well, and leaves the session as it is.
+    /// Ends a session: by its client's request, or because its worker ended. The worker of a
+    /// suspended session ends as well, and leaves the session as it is.
     async fn close_session(&self, id: &SessionId) -> Result<(), Error> {
         let by_client = CALLER.try_with(|_| ()).is_ok();
         if by_client && !self.owned(id) {
@@ -217,7 +218,7 @@ impl SessionManager for Sessions {
     }
 }
 
-/// A stream at whose end a client waits.
+/// A stream with a connected client.
 struct HeldStream<S> {
     stream: Pin<Box<S>>,
     _presence: Presence,
@@ -231,10 +232,10 @@ impl<S: Stream> Stream for HeldStream<S> {
     }
 }
 
-/// A request in a session that the library does not hear of.
+/// A fast-path request in a session.
 pub(super) struct Visit {
     pub(super) habits: Habits,
-    /// Fires when its client calls it off.
+    /// Fires when its client cancels it.
     pub(super) cancel: Cancel,
     id: SessionId,
     request: RequestId,

@@ -1,7 +1,7 @@
-//! Calls whose clients went to ask somebody.
+//! Suspended calls: calls that wait for their clients to resume them with answers.
 //!
-//! What a client brings back is nothing but a sealed name: of the call that waits here, for the one who
-//! made it, about the same tool and arguments, and good for one time.
+//! INVARIANT: a resume token is sealed, valid once, and only for the caller, tool and arguments of
+//! the call that waits here.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 
 use super::conversation::Conversation;
 
-/// How long a client may take to come back.
+/// How long a client may take to resume.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// Calls whose clients went to ask somebody.
+/// Calls that wait for their clients to resume them.
 pub(crate) struct SuspendedCalls {
     seal: RequestStateCodec,
     held: Mutex<HashMap<String, (Instant, Conversation)>>,
@@ -27,14 +27,14 @@ pub(crate) struct SuspendedCalls {
 }
 
 impl SuspendedCalls {
-    /// None yet. What is sealed here is good for as long as this process lives, as the calls are.
+    /// An empty table. A resume token is valid for as long as this process lives, as the calls are.
     pub(crate) fn new() -> io::Result<SuspendedCalls> {
         let key = haft_seal::generate()?;
         let seal = RequestStateCodec::try_new(key).map_err(io::Error::other)?;
         Ok(SuspendedCalls { seal, held: Mutex::default(), count: AtomicU64::new(0) })
     }
 
-    /// Keeps a call until its client comes back; gives what the client is told meanwhile.
+    /// Suspends a call until its client resumes it; returns the result that asks the client.
     pub(super) fn keep(
         &self,
         conversation: Conversation,
@@ -43,7 +43,7 @@ impl SuspendedCalls {
         let asked = conversation.unanswered().filter(|asked| !asked.is_empty()).cloned();
         let name = self.count.fetch_add(1, Ordering::Relaxed).to_string();
         let mut held = self.held();
-        // Whoever did not come back in time is not waited for; its call ends without an answer.
+        // A client that did not resume in time is not waited for; its call ends without an answer.
         held.retain(|_, (since, _)| since.elapsed() < PATIENCE);
         held.insert(name.clone(), (Instant::now(), conversation));
         drop(held);
@@ -52,7 +52,7 @@ impl SuspendedCalls {
         InputRequiredResult::new(asked, Some(state))
     }
 
-    /// The call that a client came back for.
+    /// The call that a client resumes.
     pub(super) fn take(
         &self,
         state: &str,
@@ -71,7 +71,7 @@ impl SuspendedCalls {
     }
 }
 
-/// What a name is good for: one caller, one method, and what is asked with it.
+/// What a resume token is bound to: one caller, one method, and its parameters.
 pub(super) struct SuspensionKey(String);
 
 impl SuspensionKey {

@@ -1,4 +1,4 @@
-//! Calls as tasks: the ledger keeps them, so that any process can tell where one stands.
+//! Tasks: long calls that the ledger keeps, so that any process can tell their state.
 
 use haft_ledger::Run;
 use haft_model::{Actor, Audience, Envelope, Event, InvocationId, Stop, Timestamp};
@@ -14,23 +14,24 @@ use super::answer;
 use crate::Desk;
 use crate::app_state::told;
 
-/// How often a client should look.
+/// Poll interval for clients, in milliseconds.
 const LOOK_MS: u64 = 1000;
 
-/// What becomes of a client of 2026-07-28 while a call takes long: it goes on where it knows tasks.
+/// Whether a long call continues as a task for a client of 2026-07-28: it does where the client has
+/// the capability.
 pub(super) fn background(told: &ClientCapabilities) -> Background {
     if told.supports_tasks() { Background::Leave } else { Background::Unknown }
 }
 
-/// The same of whoever sent a request. Before 2026-07-28 no result could be a task, and a client that
-/// says in `initialize` that it knows them takes one for a broken result all the same.
+/// The same for a request. Before 2026-07-28 no result could be a task, and a client that claims
+/// tasks in `initialize` takes one for a broken result all the same.
 pub(super) fn background_of(context: &RequestContext<RoleServer>) -> Background {
     let told = context.client_capabilities().filter(|_| super::is_modern(context));
     told.map_or(Background::Unknown, |told| background(&told))
 }
 
 impl Desk {
-    /// The answer to a call that its client comes back for.
+    /// The result that creates a task.
     pub(super) async fn created(
         &self,
         envelope: &Envelope,
@@ -41,7 +42,7 @@ impl Desk {
         Ok(CreateTaskResult::new(task.with_status_message(envelope.summary.clone())))
     }
 
-    /// `tasks/get`. Whoever is told what a task came to has its answer.
+    /// `tasks/get`. Reading the result of a finished task delivers it.
     pub(super) async fn read_task(
         &self,
         id: &str,
@@ -55,7 +56,7 @@ impl Desk {
         Ok(GetTaskResult::new(task))
     }
 
-    /// `tasks/update`. What nobody asked, or asks no more, is no mistake of the client.
+    /// `tasks/update`. An answer without an open inquiry is no error of the client.
     pub(super) async fn update_task(
         &self,
         id: &str,
@@ -67,7 +68,7 @@ impl Desk {
         Ok(())
     }
 
-    /// `tasks/cancel`. A task that is over by then is none that could not be called off.
+    /// `tasks/cancel`. A task that has ended meanwhile is no error.
     pub(super) async fn cancel_task(&self, id: &str, actor: &Actor) -> Result<(), ErrorData> {
         let run = self.own_task(id, actor).await?;
         let Err(stop) = self.runtime.cancel(&run.invocation_id, actor).await else { return Ok(()) };
@@ -84,14 +85,14 @@ impl Desk {
         found.map_err(fault)?.ok_or_else(unknown)
     }
 
-    /// Where a call stands.
+    /// The task state of a call.
     async fn standing(&self, run: &Run) -> Result<DetailedTask, Stop> {
         let (id, reader) = (&run.invocation_id, self.runtime.reader());
         let (payload, seen) = match run.ended_at {
             Some(ended) => {
                 let gone = || ErrorData::internal_error("the answer is no longer kept", None);
                 let lost = || TaskPayload::Failed { error: answer::object(gone()) };
-                // A call from a terminal may have been told more than a model reads.
+                // A call made at a terminal may hold more than a model may read.
                 let told = |envelope: Envelope| envelope.told_to(Audience::Agent);
                 let envelope = reader.result(id).await?.map(told);
                 let payload = envelope.as_ref().map_or_else(lost, answer::outcome);
@@ -104,14 +105,14 @@ impl Desk {
             }
         };
         let (status, created) = (payload.status(), run.created_at.to_string());
-        // No record goes by itself, so a task has no time to live.
+        // Records do not expire by themselves, so a task has no time to live.
         let mut task = Task::new(id.to_string(), status, created, seen.at.to_string());
         task.status_message = seen.message;
         Ok(DetailedTask::new(task.with_poll_interval_ms(LOOK_MS), payload))
     }
 }
 
-/// What was last seen of a call.
+/// The last recorded state of a call.
 struct TaskView {
     at: Timestamp,
     message: Option<String>,

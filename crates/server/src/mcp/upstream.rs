@@ -1,6 +1,6 @@
-//! Prompts, resources and completions of the MCP servers behind drivers.
+//! Upstream MCP servers: prompts, resources and completions of the backends behind drivers.
 //!
-//! Each request to one of them is a call of its own, through every room.
+//! Each request to one of them is a call of its own, through every stage.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,21 @@ use super::request_meta::Heading;
 use super::suspended::SuspensionKey;
 use super::{answer, asking, flaws};
 
-/// What a client brings back when it was asked something.
+/// What a client brings back after an elicitation.
 #[derive(Default)]
 pub(super) struct UpstreamInputs {
     pub(super) answers: Option<InputResponses>,
     pub(super) state: Option<String>,
 }
 
-/// What came of a request.
+/// Outcome of an upstream request.
 pub(super) enum UpstreamReply<T> {
     Complete(T),
     Asks(InputRequiredResult),
 }
 
 impl McpHandler {
-    /// The drivers that have something beside tools, in the order of their ids.
+    /// Drivers with more than tools, in id order.
     fn backends(&self) -> Vec<String> {
         let world = self.desk.world();
         let having = world.drivers.iter().filter(|(_, driver)| driver.backend().is_some());
@@ -43,7 +43,7 @@ impl McpHandler {
         ids
     }
 
-    /// What every backend lists, side by side; one that cannot answer is left out.
+    /// What every backend lists, requested in parallel; one that cannot answer is left out.
     pub(super) async fn gather(
         &self,
         method: &str,
@@ -72,7 +72,7 @@ impl McpHandler {
         found
     }
 
-    /// The first answer of a backend that knows what is asked for.
+    /// The first answer of a backend that knows the requested item.
     pub(super) async fn first<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -136,12 +136,12 @@ impl McpHandler {
     }
 }
 
-/// The value of a call that went well.
+/// The value of a successful call.
 fn value(envelope: Envelope) -> Result<Value, ErrorData> {
     match (envelope.is_error, envelope.structured_content.clone()) {
         (false, Some(mut value)) => {
             if let Some(fields) = value.as_object_mut() {
-                // A backend of the older versions does not say so; clients of those are not told.
+                // An older backend does not say so; clients of older versions are not told.
                 fields.entry("resultType").or_insert_with(|| json!("complete"));
             }
             Ok(value)
@@ -152,7 +152,7 @@ fn value(envelope: Envelope) -> Result<Value, ErrorData> {
     }
 }
 
-/// Who may know what is asked for: the backend whose driver stands before the name, or any.
+/// Backends that may know the requested item: the one whose driver prefixes the name, or any.
 fn routes(backends: Vec<String>, params: Value) -> Vec<(String, Value)> {
     let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
     let named = backends.iter().find_map(|driver| {
@@ -165,8 +165,8 @@ fn routes(backends: Vec<String>, params: Value) -> Vec<(String, Value)> {
     named.into_iter().chain(any).collect()
 }
 
-/// Names under which things of several backends can be told apart: their own, or with the driver before
-/// it where two have the same.
+/// Unique names for items of several backends: their own, or prefixed with the driver where two are
+/// equal.
 pub(super) fn unique(found: Vec<(String, Value)>, field: &str) -> Vec<Value> {
     let name = |item: &Value| item.get(field).and_then(Value::as_str).map(str::to_owned);
     let mut count: BTreeMap<String, usize> = BTreeMap::new();

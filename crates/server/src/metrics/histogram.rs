@@ -1,14 +1,14 @@
-//! How many took how long.
+//! Histogram of durations in seconds, in Prometheus buckets.
 
 use super::line;
 
-/// The upper ends of the buckets, in seconds.
+/// Upper bounds of the buckets, in seconds.
 const ENDS: [f64; 12] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 60.0, 600.0, 3600.0];
 
-/// Counts of times by how long they were.
+/// A cumulative histogram.
 #[derive(Default)]
 pub(super) struct Histogram {
-    /// How many were at most as long as each end.
+    /// Number of samples within each bound.
     within: [u64; ENDS.len()],
     count: u64,
     sum: f64,

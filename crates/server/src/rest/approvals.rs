@@ -1,4 +1,4 @@
-//! The inbox over REST.
+//! Approval inbox over REST.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::extract::{By, FlawedBody, PathParams, QueryParams};
 use super::problem::Problem;
 use crate::Desk;
 
-/// Which questions.
+/// Filter of questions.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
@@ -32,13 +32,13 @@ pub(super) async fn list(
     let filter = QuestionFilter { open: !all, ..of(&actor) };
     let found = desk.runtime.questions(&filter).await?.into_iter();
     let mine = found.filter(|record| may_see(&actor, record));
-    // One whose time is over is open until somebody notices, and nobody can answer it any more.
+    // An expired question is open until that is recorded, and no approver can answer it any more.
     let mine = mine.filter(|record| all || record.state_at(now) == QuestionState::Open);
     let told: Vec<Value> = mine.map(|record| record.told(now)).collect();
     Ok(Json(json!({ "approvals": told })))
 }
 
-/// An answer.
+/// Body of an answer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AnswerBody {
@@ -80,7 +80,7 @@ pub(super) async fn answer(
     };
     let (question, invocation) =
         (record.question.id.clone(), record.question.bound.invocation.clone());
-    // Whoever answers may be carrying the call out, and a client that leaves must not take it along.
+    // The answer may run the call, and a client that disconnects must not cancel it.
     let led = tokio::spawn(async move { desk.runtime.reply(&record, reply).await }).await;
     let led = led.map_err(|_| Stop::new(Code::Internal, "the answer was lost"))??;
     let (id, state) = match &led {
@@ -109,7 +109,7 @@ fn of(actor: &Actor) -> QuestionFilter {
     QuestionFilter { tenant: Some(actor.tenant.to_string()), ..QuestionFilter::default() }
 }
 
-/// Whether somebody may know of a question: plain agents know of those about their own calls.
+/// Whether an actor may see a question: plain agents see those about their own calls.
 fn may_see(actor: &Actor, record: &QuestionRecord) -> bool {
     actor.sees_all() || record.question.bound.actor == actor.id
 }

@@ -1,4 +1,4 @@
-//! Calls that run beside their requests.
+//! Background calls: calls that run beside their requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,18 +13,18 @@ use tokio::sync::oneshot;
 use crate::Desk;
 use crate::session::Session;
 
-/// How many calls that are over are remembered by the id that their callers were told.
+/// Most ended calls that are remembered by the id that their callers got.
 const MOST_OVER: usize = 1024;
 
 /// A call that runs beside the request that made it.
 pub(crate) struct Errand {
-    /// The id that it has, unless it turns out to be another call sent again.
+    /// Its id, unless deduplication answers it with another call.
     pub(crate) id: InvocationId,
     done: oneshot::Receiver<Envelope>,
     wish: Cancel,
 }
 
-/// The one place for an answer, unless it was used.
+/// Takes the sender for the result, unless it was used.
 fn taken(sender: &Mutex<Option<oneshot::Sender<Envelope>>>) -> Option<oneshot::Sender<Envelope>> {
     sender.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
@@ -36,7 +36,7 @@ pub(crate) struct Errands(Mutex<BackgroundCall>);
 #[derive(Default)]
 struct BackgroundCall {
     accepted: HashMap<InvocationId, Run>,
-    /// What those were answered with that are over, oldest first.
+    /// Ended calls and the call that answered each, oldest first.
     over: VecDeque<(InvocationId, InvocationId)>,
 }
 
@@ -66,7 +66,7 @@ impl Errand {
             let envelope = desk.runtime.call_under(id.clone(), call, manner).await;
             let answered = envelope.invocation_id.clone();
             desk.errands.ended(&id, &answered);
-            // An answer that nobody took is there for whoever makes the same call again.
+            // An undelivered result is kept for a repeat of the same call.
             if taken(&sender).is_some_and(|sender| sender.send(envelope).is_ok()) {
                 desk.runtime.hand_over(&answered);
             }
@@ -74,7 +74,7 @@ impl Errand {
         errand
     }
 
-    /// The answer. Whoever stops waiting for it calls the call off.
+    /// The result. Dropping the future cancels the call.
     pub(crate) async fn answer(self) -> Option<Envelope> {
         let interest = self.wish.drop_guard();
         let envelope = self.done.await.ok();
@@ -82,7 +82,7 @@ impl Errand {
         envelope
     }
 
-    /// The answer if it comes within a time; otherwise the call goes on by itself.
+    /// The result if it comes within a timeout; otherwise the call continues in the background.
     pub(crate) async fn answer_within(
         mut self,
         patience: Duration,
@@ -97,7 +97,7 @@ impl Errand {
         }
     }
 
-    /// The call as it is before anything is on record.
+    /// The call's run before anything is on record.
     pub(crate) fn run(&self, actor: &Actor, tool: &str) -> Run {
         Run {
             invocation_id: self.id.clone(),
@@ -135,14 +135,14 @@ impl Errands {
         }
     }
 
-    /// A call that was accepted and is not over.
+    /// A call that was accepted and has not ended.
     pub(crate) fn accepted(&self, id: &InvocationId, by: &Actor) -> Option<Run> {
         let run = self.known().accepted.get(id).cloned()?;
         let theirs = run.tenant == *by.tenant && (by.sees_all() || run.actor == by.id.as_str());
         theirs.then_some(run)
     }
 
-    /// The call whose answer another one was given.
+    /// The call whose result answered another one.
     pub(crate) fn stands_for(&self, id: &InvocationId) -> Option<InvocationId> {
         let known = self.known();
         let found = known.over.iter().find(|(accepted, answered)| accepted == id && answered != id);

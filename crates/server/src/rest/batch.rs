@@ -1,4 +1,4 @@
-//! Several calls over REST, answered in the order of the request.
+//! Batch calls over REST, answered in the order of the request.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::problem::Problem;
 use crate::Desk;
 use crate::session::Session;
 
-/// How many calls one batch has at most.
+/// Most calls in one batch.
 const MOST_CALLS: usize = 256;
 
 /// `POST /v1/batch`: each result as the command line prints it, the context modifiers after them.
@@ -52,7 +52,7 @@ pub(super) async fn make(
     })))
 }
 
-/// Calls that are each well written may contradict each other all the same.
+/// The refusal of calls that contradict each other, though each is valid.
 fn contradicted(stop: Stop) -> Problem {
     match stop.code {
         Code::InputValue => Problem::from(Stop { code: Code::Conflict, ..stop }),
@@ -60,11 +60,10 @@ fn contradicted(stop: Stop) -> Problem {
     }
 }
 
-/// What came of a batch: results and context modifiers, each with the place of its call.
+/// Results and context modifiers of a batch, each with the index of its call.
 type BatchOutcome = (Vec<(usize, haft_model::Envelope)>, Vec<(usize, Vec<Value>)>);
 
-/// Makes the calls of a batch beside the request that wants them. Whoever stops waiting calls off what
-/// may be called off.
+/// Runs a batch beside its request. A client that stops waiting cancels what may be cancelled.
 pub(crate) async fn run(
     desk: &Arc<Desk>,
     batch: Batch,

@@ -1,4 +1,4 @@
-//! One call over REST, waited for or not.
+//! Single call over REST, synchronous or in the background.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,13 +25,13 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-/// The longest that somebody who does not want to wait may wait all the same.
+/// Longest wait that a client may prefer before a call goes to the background.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// From how many characters on a key is too long.
+/// Length in characters from which an idempotency key is too long.
 const LONGEST_KEY: usize = 256;
 
-/// What `POST /v1/call` wants.
+/// Body of `POST /v1/call`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallRequest {
@@ -47,8 +47,8 @@ pub(super) struct CallRequest {
     detached: bool,
 }
 
-/// The flaw of a request as that of its call, so that the refusal is answered and recorded like every other.
-/// A pointer into the input begins there.
+/// The flaw of a request as that of its call, so that the refusal is answered and recorded like
+/// every other. A pointer into the input starts there.
 pub(super) fn flaw_of_call(flaw: Option<JsonFlaw>) -> Option<JsonFlaw> {
     flaw.map(|flaw| flaw.seen_from("/input"))
 }
@@ -94,7 +94,7 @@ pub(super) async fn compensate(
     answered(&desk, call, preferred(&headers), &headers).await
 }
 
-/// Makes a call and answers with what came of it, or with where that will be found.
+/// Makes a call and answers with its result, or with the location of the result.
 async fn answered(
     desk: &Arc<Desk>,
     call: Call,
@@ -119,7 +119,7 @@ async fn answered(
     Ok(response(&envelope, trace.as_ref()))
 }
 
-/// The answer to a call: 200 whatever came of it, 202 where a person has to answer first.
+/// The answer to a call: 200 whatever the result, 202 where it waits for approval.
 fn response(envelope: &Envelope, trace: Option<&Trace>) -> Response {
     let status = envelope.situation().map_or(200, |situation| situation.http_status());
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
@@ -135,7 +135,7 @@ fn response(envelope: &Envelope, trace: Option<&Trace>) -> Response {
     response
 }
 
-/// The answer to a call that nobody waits for.
+/// The answer to a background call.
 fn accepted(run: Run, continued: Option<HeaderValue>) -> Response {
     let id = run.invocation_id.clone();
     let mut response = (StatusCode::ACCEPTED, Json(run)).into_response();
@@ -147,14 +147,14 @@ fn accepted(run: Run, continued: Option<HeaderValue>) -> Response {
     response
 }
 
-/// Says where a call is found.
+/// Sets the location of a call.
 fn place(response: &mut Response, id: &InvocationId) {
     if let Ok(place) = HeaderValue::from_str(&format!("/v1/invocations/{id}")) {
         response.headers_mut().insert(header::LOCATION, place);
     }
 }
 
-/// The key of a call, from the header or the body.
+/// The idempotency key of a call, from the header or the body.
 fn key(headers: &HeaderMap, said: Option<String>) -> Result<Option<String>, Problem> {
     let plain = |value: &HeaderValue| {
         let text = value.to_str().ok();
@@ -181,7 +181,7 @@ fn key(headers: &HeaderMap, said: Option<String>) -> Result<Option<String>, Prob
     }
 }
 
-/// How long somebody waits who would rather not (RFC 7240); none where they wait to the end.
+/// How long a client prefers to wait (RFC 7240); `None` where it waits to the end.
 fn preferred(headers: &HeaderMap) -> Option<Duration> {
     let said: Vec<String> = headers
         .get_all(PREFER)

@@ -1,4 +1,4 @@
-//! What there is to call, as the caller sees it.
+//! Catalog over REST: the tools that the caller sees, with search and load.
 
 use std::sync::Arc;
 
@@ -20,14 +20,14 @@ use crate::Desk;
 use crate::app_state::audience;
 use crate::session::Session;
 
-/// How many a search finds unless said, and at most.
+/// Default and largest number of search results.
 const FOUND: usize = 50;
 const MOST_FOUND: usize = 500;
 
-/// How many schemas are loaded at once.
+/// Most schemas loaded at once.
 const MOST_LOADED: usize = 500;
 
-/// The catalog from where somebody stands.
+/// The catalog as one viewer sees it.
 struct Stand {
     world: Arc<World>,
     vista: Arc<Vista>,
@@ -53,7 +53,7 @@ impl Stand {
         audience(actor).value(row.entry.listed(state, reason.as_deref(), &outlook.states))
     }
 
-    /// What is known of the drivers of a contract.
+    /// The driver states of a contract.
     async fn states(&self, entry: &CatalogEntry, actor: &Actor) -> DriverStates {
         match &self.world.lookout {
             Some(lookout) => lookout.look(entry, actor, Timestamp::now()).await,
@@ -62,7 +62,7 @@ impl Stand {
     }
 }
 
-/// Whether somebody may know that a tool is there.
+/// Whether an actor may know that a tool exists.
 fn is_visible(row: &ViewRow) -> bool {
     !matches!(row.shown, Visibility::Excluded(_) | Visibility::Unknown)
 }
@@ -82,7 +82,7 @@ pub(super) async fn list(
     tagged(&headers, &json!({ "tools": tools }))
 }
 
-/// What is looked for.
+/// Query of a search.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {
@@ -114,7 +114,7 @@ pub(super) async fn search(
     Ok(Json(record))
 }
 
-/// `GET /v1/catalog/{tool}`: one contract with what it inherits and who serves it.
+/// `GET /v1/catalog/{tool}`: one contract with what it inherits and the drivers that serve it.
 pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
@@ -143,14 +143,14 @@ pub(super) async fn surfaces(
     Json(audience(&actor).value(json!({ "surfaces": [vista.record()] })))
 }
 
-/// What is to be loaded.
+/// Body of a load.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoadBody {
     names: Vec<String>,
 }
 
-/// `POST /v1/surfaces/load`: the schemas of tools, which can be called from then on.
+/// `POST /v1/surfaces/load`: the schemas of tools, which are callable from then on.
 pub(super) async fn load(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
@@ -170,7 +170,7 @@ pub(super) async fn load(
     Ok(Json(audience(&actor).value(loading.told(schema, vista.record()))))
 }
 
-/// A call that is only thought of.
+/// A hypothetical call.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WhyRequest {

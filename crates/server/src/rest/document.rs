@@ -1,4 +1,4 @@
-//! The OpenAPI document: written by hand in `openapi.json`, beside the routes that it tells of.
+//! OpenAPI document: written by hand in `openapi.json`, beside the routes that it describes.
 
 use std::sync::OnceLock;
 
@@ -41,7 +41,7 @@ mod tests {
             .map(|(path, methods)| (path.clone(), names(methods)))
             .collect();
         let served = routes().into_iter().map(|(path, methods)| {
-            // A method router shows what it serves in its debug text alone.
+            // A method router shows its methods in its debug text alone.
             let text = format!("{methods:?}");
             let serves = |method: &str| !text.contains(&format!("{method}: None"));
             let methods = ["get", "post", "put", "patch", "delete"];

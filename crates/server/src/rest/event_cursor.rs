@@ -1,13 +1,13 @@
-//! Where somebody is in the stream of events.
+//! Event cursor: a client's position in the event stream.
 
 use std::fmt;
 
-/// A place between two events. An entry of the ledger may be several: all but its last have a number
-/// of their own behind that of the entry.
+/// A position between two events. An entry of the ledger may be several events: all but its last
+/// have a number of their own behind that of the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventCursor {
     pub(super) entry: u64,
-    /// The last event of the entry that was seen; none where all were.
+    /// The last seen event of the entry; `None` where all were.
     pub(super) within: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ impl EventCursor {
         order(self) > order(other)
     }
 
-    /// The last entry of which nothing is left to see.
+    /// The last entry of which every event was seen.
     pub(super) fn last_whole(self) -> Option<u64> {
         match self.within {
             None => Some(self.entry),

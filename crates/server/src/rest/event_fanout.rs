@@ -1,5 +1,7 @@
-//! One reader of the ledger and one buffer for everyone who follows it: a thousand who wait cost what one
-//! does, and a thousand who do not read hold nothing of their own.
+//! Event fan-out: one ledger reader and one shared ring buffer for all subscribers.
+//!
+//! A thousand waiting subscribers cost what one does, and a thousand slow ones hold no buffer of
+//! their own.
 
 mod pages;
 mod ring;
@@ -19,14 +21,14 @@ use pages::Shelf;
 pub(super) use ring::NextEvents;
 use ring::Ring;
 
-/// An event as everyone hears it: the bytes that go over the wire, shared by all to whom they go.
+/// An event as wire bytes, shared by all subscribers that get it.
 #[derive(Debug)]
 pub(super) struct WireEvent {
     pub(super) place: EventCursor,
     pub(super) frame: Bytes,
 }
 
-/// What a follower may hear of: of their tenant all, or only what they called themselves.
+/// What a subscriber may see: all of its tenant, or only its own calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ear {
     tenant: String,
@@ -41,45 +43,45 @@ impl Ear {
 
     fn hears(&self, of: &About) -> bool {
         let theirs = of.tenant.as_ref().is_none_or(|tenant| **tenant == *self.tenant);
-        // What is no one's call is the business of those who see all.
+        // An event without a caller is for actors that see all calls.
         theirs && self.caller.as_deref().is_none_or(|caller| of.caller.as_deref() == Some(caller))
     }
 }
 
-/// Whose business an event is.
+/// Tenant and caller of an event.
 #[derive(Clone, Debug, Default)]
 struct About {
     tenant: Option<Arc<str>>,
     caller: Option<Arc<str>>,
 }
 
-/// Where what is recorded is read out.
+/// Fans out ledger events to subscribers.
 #[derive(Default)]
 pub(crate) struct Bulletin {
     board: Mutex<Option<Arc<Board>>>,
     shelf: Arc<Shelf>,
 }
 
-/// What is read out to those who follow now.
+/// The current ring buffer and its notifier.
 pub(super) struct Board {
     ring: Lock<Ring>,
-    /// Rings when there is more, or no more.
+    /// Notifies of new events, and of the end.
     bell: watch::Sender<()>,
 }
 
-/// How much the buffer holds, and for how many.
+/// Size of the buffers, and number of subscribers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BulletinCounts {
     pub(crate) readers: usize,
-    /// The bytes of all events that wait for anyone, each counted once.
+    /// Bytes of all buffered events, each counted once.
     pub(crate) bytes: usize,
 }
 
 impl Bulletin {
-    /// What comes from now on: an entry that is not in the ledger yet will be heard.
+    /// Subscribes from now on: every later entry is delivered.
     pub(super) async fn join(&self, reader: &Reader) -> Result<Follower, Stop> {
         let mut board = self.board.lock().await;
-        // Subscribed before it is asked whether it is over: it ends where no one is.
+        // Subscribed before the check whether it is over: it ends without subscribers.
         let current = board.take().map(|board| (board.bell.subscribe(), board));
         let current = current.filter(|(_, board)| !board.ring().is_over());
         let (bell, current) = match current {
@@ -98,12 +100,12 @@ impl Bulletin {
         Ok(Follower { board: current, bell, next })
     }
 
-    /// The ledger from a place on, for a follower who is behind.
+    /// The ledger from an entry on, for a subscriber that lags.
     pub(super) fn pages(&self, reader: Reader, after: Option<u64>) -> Pages {
         Pages::new(reader, after, self.shelf.clone())
     }
 
-    /// How much there is.
+    /// Current numbers.
     pub(crate) async fn counts(&self) -> BulletinCounts {
         let board = self.board.lock().await;
         let current = board.as_ref().filter(|board| !board.ring().is_over());
@@ -119,7 +121,7 @@ impl Board {
     }
 }
 
-/// One who follows, by a number in the shared buffer and nothing else.
+/// A subscriber: an index into the shared buffer and nothing else.
 pub(super) struct Follower {
     board: Arc<Board>,
     bell: watch::Receiver<()>,
@@ -127,27 +129,27 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// The next event that an ear may hear, if there is one.
+    /// The next event that the subscriber may see, if there is one.
     pub(super) fn turn(&mut self, ear: &Ear) -> NextEvents {
         self.bell.borrow_and_update();
         self.board.ring().turn(&mut self.next, |about| ear.hears(about))
     }
 
-    /// Waits until there is more.
+    /// Waits for more.
     pub(super) async fn more(&mut self) {
-        // The board keeps the other end.
+        // The board keeps the sender.
         let _ = self.bell.changed().await;
     }
 }
 
-/// Tells what comes, until no one follows or the ledger cannot be read.
+/// Publishes new events, until no subscriber is left or the ledger cannot be read.
 async fn read_out(board: Arc<Board>, mut pages: Pages) {
     loop {
         let page = pages.wait().await;
         let mut ring = board.ring();
         match page {
             Ok(page) => page.iter().for_each(|event| ring.push(event.clone())),
-            // Their streams end, and they come back with the last that they heard.
+            // The streams end, and their clients reconnect with the last event they saw.
             Err(_) => ring.end_here(),
         }
         if board.bell.receiver_count() == 0 {
@@ -162,7 +164,7 @@ async fn read_out(board: Arc<Board>, mut pages: Pages) {
     }
 }
 
-/// Whose calls there are, as far as it was looked up.
+/// Cached owners of calls.
 type Owners = HashMap<InvocationId, Option<About>>;
 
 #[cfg(test)]

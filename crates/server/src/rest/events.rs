@@ -1,4 +1,4 @@
-//! What is recorded, as it is recorded: server-sent events that go on where somebody left.
+//! Server-sent events: streams ledger events, resumable from the last event id.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -26,16 +26,16 @@ use crate::Desk;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How long a client may take for one event.
+/// How long a client may take to read one event.
 const SLOWEST: Duration = Duration::from_secs(30);
 
-/// How often a silent connection is told that we are there.
+/// Keep-alive interval of a silent connection.
 pub(crate) const ALIVE: Duration = Duration::from_secs(15);
 
-/// What a silent connection is told.
+/// Keep-alive comment.
 const STILL_THERE: Bytes = Bytes::from_static(b":\n\n");
 
-/// From where on.
+/// Start position of a stream.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct From {
@@ -53,27 +53,27 @@ pub(super) async fn follow(
     let said = seen.map(str::to_owned).or(from.after);
     let reader = desk.runtime.reader();
     let ear = Ear::of(&actor);
-    // Joined before anything is read, so that nothing falls between what is read and what is told.
+    // Subscribed before the first read, so that no event falls between the two.
     let news = desk.bulletin.join(&reader).await?;
     let seen = match said.as_deref() {
         Some(text) => {
             let unread = || Problem::malformed(format!("`{text}` is no event's id"));
             Some(EventCursor::parse(text).ok_or_else(unread)?)
         }
-        // Whoever names no place wants what comes from now on.
+        // A client without a position starts now.
         None => {
             let last = reader.wait_past(None, Duration::ZERO).await?;
             last.map(|entry| EventCursor { entry, within: None })
         }
     };
-    // One event waits for a client, and it is the one that waits for all.
+    // One event is buffered for a client, shared with all others.
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(Teller { desk, reader, ear, seen, sender }.tell(news));
     let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((head, Body::from_stream(Frames(receiver))).into_response())
 }
 
-/// The events of one connection, as they go over the wire.
+/// The frames of one connection, as they go over the wire.
 struct Frames(mpsc::Receiver<Bytes>);
 
 impl Stream for Frames {
@@ -101,22 +101,22 @@ impl Stream for Events {
     }
 }
 
-/// Tells one client, at its own pace and from its own place, so that none waits for another.
+/// Streams to one client, at its own pace and position, so that none waits for another.
 struct Teller {
     desk: Arc<Desk>,
     reader: Reader,
     ear: Ear,
-    /// What the client has; none where the ledger was empty.
+    /// The client's position; `None` where the ledger was empty.
     seen: Option<EventCursor>,
     sender: mpsc::Sender<Bytes>,
 }
 
-/// The client is gone, or too slow: it comes back and goes on where it was.
+/// The client is gone or too slow: it reconnects and resumes.
 struct ClientGone;
 
 impl Teller {
     async fn tell(mut self, mut news: Follower) {
-        // A client that is behind reads the ledger, and so does one that fell behind what is held.
+        // A client that lags reads the ledger, and so does one that fell behind the buffer.
         while self.catch_up().await.is_ok() {
             loop {
                 let told = match news.turn(&self.ear) {
@@ -132,7 +132,7 @@ impl Teller {
         }
     }
 
-    /// Waits for more, and says that we are there meanwhile.
+    /// Waits for more, and sends keep-alives meanwhile.
     async fn wait(&self, news: &mut Follower) -> Result<(), ClientGone> {
         let more = tokio::select! {
             more = timeout(ALIVE, news.more()) => more,

@@ -1,4 +1,4 @@
-//! What a request says, read once and refused in one way.
+//! Request extractors: parse body, query and path, and refuse them in one way.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
 
-/// The most that the body of one request takes.
+/// Largest request body, in bytes.
 pub(crate) const LARGEST_BODY: usize = 4 * 1024 * 1024;
 
-/// The body of a request, as JSON in which every number and every key arrives as it was written.
+/// A JSON body in which every number and key arrives as it was written.
 pub(crate) struct StrictJson<T>(pub(crate) T);
 
-/// The body of a request, and what is wrong with its text: for requests that are answered all the same.
+/// A JSON body and the flaw of its text, for requests that are answered all the same.
 pub(crate) struct FlawedBody<T>(pub(crate) T, pub(crate) Option<JsonFlaw>);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for StrictJson<T> {
@@ -36,7 +36,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for FlawedBody<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<FlawedBody<T>, Problem> {
         let bytes = json(request, state).await?;
-        // A list would be read as the fields of an object, one after the other.
+        // Serde would read a list as the fields of an object, in order.
         let opens = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         if opens.is_some_and(|byte| *byte != b'{') {
             return Err(Problem::malformed("the body is no JSON object"));
@@ -46,7 +46,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for FlawedBody<T> {
     }
 }
 
-/// The body of a request, whatever JSON it is, and its text.
+/// A body of any JSON, and its text.
 pub(crate) struct AnyBody(pub(crate) serde_json::Value, pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for AnyBody {
@@ -62,7 +62,7 @@ impl<S: Send + Sync> FromRequest<S> for AnyBody {
     }
 }
 
-/// The bytes of a body that says that it is JSON.
+/// The bytes of a body with a JSON content type.
 async fn json<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
     if !is_json(request.headers()) {
         let words = "a body is JSON: set `Content-Type: application/json`";
@@ -79,7 +79,7 @@ async fn json<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Prob
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|fault| match JsonFlaw::in_text(bytes) {
-        // The parser takes some of them for no JSON at all, and tells neither place nor help.
+        // The parser rejects some of them as no JSON at all, with neither pointer nor help.
         Some(flaw) => flaw.stop().into(),
         None => Problem::malformed(format!("the body: {fault}")),
     })
@@ -91,7 +91,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-/// The parameters of a request.
+/// The query parameters of a request.
 pub(crate) struct QueryParams<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T> {
@@ -104,7 +104,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     }
 }
 
-/// The parts of a path that are names.
+/// The path parameters of a request.
 pub(crate) struct PathParams<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathParams<T> {
@@ -117,7 +117,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for PathPar
     }
 }
 
-/// Whoever sent a request.
+/// The authenticated actor of a request.
 pub(crate) struct By(pub(crate) Arc<Actor>);
 
 impl<S: Send + Sync> FromRequestParts<S> for By {

@@ -1,4 +1,4 @@
-//! Whether we are there, and ready.
+//! Health checks: liveness and readiness.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +16,20 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") }))
 }
 
-/// How long the ledger may take to say how it is.
+/// Timeout for the ledger's health check.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What is said of a store that takes longer.
+/// Message for a store that exceeds it.
 const HANGS: &str = "the store does not answer";
 
-/// `GET /v1/ready`: whether calls are taken, and how much is wrong with the workspace. A store that
-/// nothing can be recorded in takes none, and neither does one that hangs.
+/// `GET /v1/ready`: whether calls are accepted, and how many problems the workspace has. A store
+/// that cannot record accepts none, and neither does one that hangs.
 pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Response {
     let world = desk.world();
     let of =
         |severity: &str| world.notices.iter().filter(|notice| notice.severity == severity).count();
     let reader = desk.runtime.reader();
-    // It looks whether the store is still there; nothing else may have looked for a while.
+    // It checks whether the store still exists; no call may have checked for a while.
     let looked = tokio::time::timeout(PATIENCE, async {
         reader.caught_up().await?;
         reader.wait_past(None, Duration::ZERO).await
@@ -38,7 +38,7 @@ pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Response {
     let (status, word) = match (health.outage(), looked) {
         (Some(outage), _) => (StatusCode::SERVICE_UNAVAILABLE, outage.cause),
         (None, Ok(Err(stop))) => (StatusCode::SERVICE_UNAVAILABLE, stop.message),
-        // A write that hangs tells of no failure, and yet nothing is recorded.
+        // A hanging write reports no failure, and yet nothing is recorded.
         (None, Err(_)) => (StatusCode::SERVICE_UNAVAILABLE, HANGS.to_owned()),
         (None, Ok(Ok(_))) => (StatusCode::OK, "ready".to_owned()),
     };

@@ -1,4 +1,4 @@
-//! Calls that were made: lists, one of them, its story, and calling it off.
+//! Invocations over REST: list with pagination, status, trace and cancellation.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use super::problem::Problem;
 use crate::Desk;
 use crate::app_state::audience;
 
-/// How many calls one page has unless said, and at most.
+/// Default and largest page size, in calls.
 const PAGE: usize = 50;
 const LARGEST_PAGE: usize = 500;
 
-/// Which calls.
+/// Filter of calls.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Which {
@@ -76,7 +76,7 @@ fn status(word: &str) -> Result<Status, Problem> {
     })
 }
 
-/// `GET /v1/invocations/{id}`: where it stands, and its result once it is over.
+/// `GET /v1/invocations/{id}`: its status, and its result once it has ended.
 pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
@@ -88,7 +88,7 @@ pub(super) async fn show(
         true => desk.runtime.reader().result(&run.invocation_id).await?,
         false => None,
     };
-    // Whoever called from a terminal was told more.
+    // A caller at a terminal was told more.
     let result = result.map(|result| result.told_to(audience(&actor)));
     let mut body = json!(run);
     if let Some(fields) = body.as_object_mut() {
@@ -97,7 +97,7 @@ pub(super) async fn show(
     Ok(tagged(&headers, &body))
 }
 
-/// A body with its tag, or that it has not changed since somebody saw it.
+/// A body with its ETag, or 304 where the client has it.
 pub(super) fn tagged(headers: &HeaderMap, body: &Value) -> Response {
     let bytes = serde_json::to_vec(body).unwrap_or_default();
     let tag = format!("\"{}\"", Digest::of_bytes(&bytes));
@@ -108,7 +108,7 @@ pub(super) fn tagged(headers: &HeaderMap, body: &Value) -> Response {
     ([kind, (header::ETAG, tag)], bytes).into_response()
 }
 
-/// Whether whoever asks has seen what has this tag.
+/// Whether the client has the version with this ETag.
 pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let seen = headers.get_all(header::IF_NONE_MATCH).iter();
     let mut seen = seen.filter_map(|value| value.to_str().ok()).flat_map(|tags| tags.split(','));
@@ -141,7 +141,7 @@ pub(super) async fn cancel(
     Ok((status, Json(json!({ "invocation_id": id, "state": state }))).into_response())
 }
 
-/// A call that this actor may see, on record or accepted; one of somebody else is not there.
+/// A call that this actor may see, recorded or accepted; another actor's is not found.
 pub(crate) async fn own(desk: &Desk, id: &str, by: &Actor) -> Result<Run, Problem> {
     let id = InvocationId::from(id);
     let reader = desk.runtime.reader();
@@ -151,13 +151,13 @@ pub(crate) async fn own(desk: &Desk, id: &str, by: &Actor) -> Result<Run, Proble
     if let Some(run) = desk.errands.accepted(&id, by) {
         return Ok(run);
     }
-    // It may have ended between the two looks, or have been answered a moment ago.
+    // It may have ended between the two lookups, or have been answered a moment ago.
     reader.caught_up().await?;
     let id = desk.errands.stands_for(&id).unwrap_or(id);
     reader.run(&id, by).await?.ok_or_else(|| Problem::missing("call", id.as_str()))
 }
 
-/// The same, of which something is on record.
+/// The same for a recorded call.
 async fn recorded(desk: &Desk, id: &str, by: &Actor) -> Result<Run, Problem> {
     let run = own(desk, id, by).await?;
     let known = desk.runtime.reader().run(&run.invocation_id, by).await?;

@@ -1,21 +1,21 @@
-//! What a request is known by elsewhere: its own id, and the trace that it is a part of.
+//! Foreign ids of a REST request: its request id and its trace context.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use haft_model::{InvocationId, TRACEPARENT, TRACESTATE, Trace};
 use serde_json::{Value, json};
 
-/// The trace of a request; none where it says none, or says it wrongly.
+/// The trace context of a request; `None` where it is missing or malformed.
 pub(crate) fn traced(headers: &HeaderMap) -> Option<Trace> {
     let said = |name| text(headers, HeaderName::from_static(name));
     Some(Trace::parse(said(TRACEPARENT)?)?.with_state(said(TRACESTATE)))
 }
 
-/// The trace of a request with a call as its last part, for whoever asked.
+/// The trace of a request with a call as its last span, for the response.
 pub(crate) fn continued(trace: &Trace, call: &InvocationId) -> Option<HeaderValue> {
     HeaderValue::from_str(&trace.continued(call)?.to_string()).ok()
 }
 
-/// What a call that came by a request is known by.
+/// The foreign ids of a call that came by a request.
 pub(crate) fn refs(headers: &HeaderMap, method: &str, path: &str) -> Vec<Value> {
     let id = text(headers, HeaderName::from_static("x-request-id"));
     let mut refs = vec![json!({ "source": "http", "method": method, "path": path })];

@@ -1,4 +1,4 @@
-//! What a call gave, whole or in part.
+//! Payload download: a call's output, whole or as a byte range.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::Desk;
 
 /// `GET /v1/invocations/{id}/payloads/{digest}`.
 ///
-/// Only what came out of a call is given: its inputs lie beside the log too, and may be sensitive.
+/// It serves only outputs of a call: its inputs lie beside the log too, and may be sensitive.
 pub(super) async fn show(
     State(desk): State<Arc<Desk>>,
     By(actor): By,
@@ -57,7 +57,7 @@ pub(super) async fn show(
     }
 }
 
-/// What of some bytes is wanted.
+/// The requested part of the bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum ByteRange {
     Whole,
@@ -65,7 +65,7 @@ enum ByteRange {
     Outside,
 }
 
-/// Reads one range of bytes. Several at once, and what is no range, mean the whole (RFC 9110, 14.2).
+/// Parses a single byte range. Several ranges, and malformed ones, mean the whole (RFC 9110, 14.2).
 fn part(text: &str, whole: usize) -> ByteRange {
     let Some((from, to)) = text.trim().strip_prefix("bytes=").and_then(|it| it.split_once('-'))
     else {

@@ -1,6 +1,6 @@
-//! What is wrong with a request itself, as problem details (RFC 9457).
+//! Problem details (RFC 9457): errors of a request itself.
 //!
-//! A call that was understood is answered by its envelope, whatever came of it; these are for the rest.
+//! A valid call is answered by its envelope, whatever the result; these are for the rest.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -8,27 +8,27 @@ use axum::response::{IntoResponse, Response};
 use haft_model::{Audience, Code, Situation, Stop};
 use serde_json::{Value, json};
 
-/// Why a request has no answer.
+/// Why a request has no result.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
     stop: Stop,
-    /// Whether our code says anything: a wrong method is nobody's tool error.
+    /// Whether one of our error codes applies: a wrong method is no tool error.
     coded: bool,
 }
 
 impl Problem {
-    /// A fault of the request as such, which no code of ours is about.
+    /// An HTTP-level error, without one of our codes.
     pub(crate) fn of_wire(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem { status, stop: Stop::new(Code::InputSchema, detail), coded: false }
     }
 
-    /// The same with what to do.
+    /// Adds what to do.
     pub(crate) fn help(self, help: &str) -> Problem {
         Problem { stop: self.stop.help(help), ..self }
     }
 
-    /// A body or a parameter that is not what it should be.
+    /// A malformed body or parameter.
     pub(crate) fn malformed(detail: impl Into<String>) -> Problem {
         Problem {
             status: StatusCode::BAD_REQUEST,
@@ -37,12 +37,12 @@ impl Problem {
         }
     }
 
-    /// A body that is well formed and cannot be taken as it is, by its own code.
+    /// A well-formed body that conflicts with itself, by its own code.
     pub(crate) fn conflicting(stop: Stop) -> Problem {
         Problem { status: StatusCode::CONFLICT, ..Problem::from(stop) }
     }
 
-    /// Something that is not there, or not for whoever asks.
+    /// An item that is missing, or hidden from the caller.
     pub(crate) fn missing(what: &str, name: &str) -> Problem {
         Problem::from(Stop::new(Code::ResourceNotFound, format!("there is no {what} `{name}`")))
     }
@@ -71,13 +71,13 @@ impl Problem {
 
 impl From<Stop> for Problem {
     fn from(stop: Stop) -> Problem {
-        // A program hands on what it does not understand, and a model reads it.
+        // A program passes on what it does not understand, and a model reads it.
         let stop = stop.told_to(Audience::Agent);
         Problem { status: status(stop.code), stop, coded: true }
     }
 }
 
-/// The status of a refusal that no call is behind.
+/// The HTTP status of a refusal without a call.
 fn status(code: Code) -> StatusCode {
     match code {
         Code::ResourceNotFound | Code::ToolUnknown => StatusCode::NOT_FOUND,

@@ -1,41 +1,40 @@
-//! Where spans are sent, by the names that OpenTelemetry has for it in the environment, and by
-//! haft.toml where the environment says nothing.
+//! Collector settings: OpenTelemetry's environment variables, and haft.toml where they are unset.
 
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-/// Where a base address takes spans.
+/// Path of the trace endpoint below a base URL.
 const TRACES: &str = "/v1/traces";
 
-/// How long one request may take.
+/// Timeout of one request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a workspace says of its spans.
+/// A workspace's telemetry settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TelemetrySettings {
-    /// The base address of the collector.
+    /// Base URL of the collector.
     pub endpoint: Option<String>,
-    /// What the service is called.
+    /// Service name.
     pub service: String,
-    /// Whether inputs and results are told too, as far as people may see them.
+    /// Whether spans carry inputs and results, redacted.
     pub content: bool,
 }
 
-/// Where spans are sent.
+/// The collector that spans are sent to.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Collector {
     pub(super) url: String,
-    /// What every request carries; values may be credentials.
+    /// Headers of every request; values may be credentials.
     pub(super) headers: Vec<(String, String)>,
-    /// What is said of this service.
+    /// Resource attributes of this service.
     pub(super) resource: Vec<(String, String)>,
     pub(super) content: bool,
     pub(super) patience: Duration,
 }
 
 impl Collector {
-    /// The collector that the environment or the workspace names; none where nobody wants spans.
+    /// The collector that the environment or the workspace names; `None` where telemetry is off.
     pub fn of(
         wanted: TelemetrySettings,
         environment: impl Fn(&str) -> Option<String>,
@@ -66,13 +65,13 @@ impl Collector {
         Ok(Some(Collector { url, headers, resource, content: wanted.content, patience }))
     }
 
-    /// Where it is.
+    /// URL of the trace endpoint.
     pub fn url(&self) -> &str {
         &self.url
     }
 }
 
-/// Refuses what is not spoken, before anybody waits for spans that never come.
+/// Refuses unsupported protocols, before an operator waits for spans that never come.
 fn spoken(said: &impl Fn(&str) -> Option<String>) -> Result<(), String> {
     let names = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
     let wished = names.iter().find_map(|name| Some((name, said(name)?)));
@@ -93,8 +92,8 @@ fn patience(said: &impl Fn(&str) -> Option<String>) -> Result<Duration, String> 
     wish.trim().parse().map(Duration::from_millis).map_err(wrong)
 }
 
-/// A list of `name=value`, with the values decoded. What is wrong is named and never shown: values
-/// may be credentials.
+/// Parses `name=value` pairs and decodes the values. An error names the variable and never shows a
+/// value: it may be a credential.
 fn pairs(
     name: &str,
     said: &impl Fn(&str) -> Option<String>,

@@ -1,4 +1,4 @@
-//! Sends the spans of calls that ended, in parcels, and counts what could not be sent.
+//! Span exporter: sends batches of spans with retry and backoff, and counts the lost ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,60 +22,60 @@ use tokio::task::JoinHandle;
 use super::Collector;
 use super::spans::{Content, spans, text};
 
-/// How long calls are gathered for one parcel, and how many are in it.
+/// How long calls are gathered for one batch, and the most calls in it.
 const GATHERING: Duration = Duration::from_secs(1);
 const MOST_CALLS: usize = 128;
 
-/// How often a parcel is sent before it is given up, and how long is waited in between.
+/// Most attempts for a batch, and the backoff between them.
 const MOST_TRIES: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How much is told of one input or result.
+/// Most content of one input or result, in bytes.
 const MOST_CONTENT: usize = 8 * 1024;
 
-/// What a collector answers with when a later try may go better.
+/// Retryable HTTP statuses.
 const PASSING: [u16; 4] = [429, 502, 503, 504];
 
 /// One request to a collector.
 pub struct Parcel {
-    /// Where to.
+    /// URL of the trace endpoint.
     pub url: String,
-    /// What it carries; values may be credentials.
+    /// Request headers; values may be credentials.
     pub headers: Vec<(String, String)>,
-    /// What is posted.
+    /// Protobuf body.
     pub body: Vec<u8>,
-    /// How long it may take.
+    /// Timeout of the request.
     pub patience: Duration,
 }
 
-/// What a collector answered.
+/// Response of a collector.
 pub struct CollectorReply {
-    /// The status.
+    /// HTTP status.
     pub status: u16,
-    /// How long it wants to be left alone, in seconds.
+    /// `Retry-After`, in seconds.
     pub retry_after: Option<u64>,
-    /// What it says.
+    /// Response body.
     pub body: Vec<u8>,
 }
 
-/// Posts a parcel; or says why nobody took it.
+/// Posts a request; the error says why no response came.
 pub type Post =
     Arc<dyn Fn(Parcel) -> BoxFuture<'static, Result<CollectorReply, String>> + Send + Sync>;
 
-/// What became of the spans of calls so far.
+/// Export totals so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportTotals {
-    /// Calls whose spans were taken.
+    /// Calls whose spans the collector accepted.
     pub sent: u64,
-    /// Calls whose spans nobody has.
+    /// Calls whose spans were lost.
     pub dropped: u64,
-    /// Why the last ones were not taken; none once they are again.
+    /// Why the last ones were lost; `None` once they are accepted again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// Sends spans for as long as it is there.
+/// Exports spans while it lives.
 pub struct Exporter {
     exported: watch::Receiver<ExportTotals>,
     closing: Cancel,
@@ -83,7 +83,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Sends the spans of every call that ends from now on.
+    /// Exports the spans of every call that ends from now on.
     pub fn begin(runtime: Arc<Runtime>, collector: Collector, post: Post) -> Exporter {
         let (tell, exported) = watch::channel(ExportTotals::default());
         let closing = Cancel::new();
@@ -92,12 +92,12 @@ impl Exporter {
         Exporter { exported, closing, task: tokio::spawn(sender.run()) }
     }
 
-    /// What became of the spans so far, and of those to come.
+    /// A receiver of the export totals.
     pub fn exported(&self) -> watch::Receiver<ExportTotals> {
         self.exported.clone()
     }
 
-    /// Sends what is left, as long as that takes no longer than `patience`.
+    /// Flushes what is left, for at most `patience`.
     pub async fn close(self, patience: Duration) {
         self.closing.cancel();
         let _ = tokio::time::timeout(patience, self.task).await;
@@ -105,7 +105,7 @@ impl Exporter {
 }
 
 impl Collector {
-    /// Whether the collector takes what is sent to it, by a parcel without spans.
+    /// Tests the collector with a request without spans.
     pub async fn tried(&self, post: &Post) -> Result<(), String> {
         let answer = post(self.parcel(Vec::new())).await?;
         match answer.status {
@@ -165,7 +165,7 @@ impl Sender {
         }
     }
 
-    /// The calls of the next parcel; none when there will be no more.
+    /// The calls of the next batch; `None` when there will be no more.
     async fn gathered(&mut self) -> Option<Vec<InvocationId>> {
         let first = loop {
             tokio::select! {
@@ -190,10 +190,10 @@ impl Sender {
         Some(calls)
     }
 
-    /// The spans of calls, and how many calls they are of. What cannot be read has none.
+    /// The spans of calls, and the number of those calls. An unreadable call has none.
     async fn told(&self, calls: &[InvocationId]) -> (Vec<Span>, u64) {
         let (mut all, mut told) = (Vec::new(), 0);
-        // A read is answered before it can be seen in the ledger.
+        // A read is answered before it is visible in the ledger.
         let _ = self.runtime.reader().caught_up().await;
         for id in calls {
             if let Ok(spans) = self.spans_of(id).await {
@@ -217,7 +217,7 @@ impl Sender {
             .map_err(|fault| Stop::new(haft_model::Code::Internal, fault.to_string()))
     }
 
-    /// Sends spans, again where that may help, until it is time to go.
+    /// Sends spans, with retries, until shutdown.
     async fn sent(&self, spans: Vec<Span>) -> Result<(), String> {
         let Parcel { url, headers, body, patience } = self.collector.parcel(spans);
         let mut pause = FIRST_PAUSE;
@@ -245,7 +245,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Waits, unless it is time to go.
+    /// Waits for the backoff, unless it shuts down.
     async fn pause(&self, pause: Duration) {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -260,7 +260,7 @@ impl Sender {
     }
 }
 
-/// A collector may take a parcel and refuse spans in it.
+/// A collector may accept a request and reject spans in it.
 fn taken(body: &[u8]) -> Result<(), String> {
     let answer = ExportTraceServiceResponse::decode(body).unwrap_or_default();
     match answer.partial_success.map(|part| part.rejected_spans) {
@@ -269,7 +269,7 @@ fn taken(body: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What was said in a call, without what is sensitive.
+/// Redacted input and result of a call.
 fn content(told: &haft_runtime::TraceView) -> Content {
     let input = |name: &str| {
         let of = told.inputs.0.iter().find(|(of, _)| *of == name);

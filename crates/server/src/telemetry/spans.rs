@@ -1,7 +1,7 @@
-//! One call that ended, as spans: one for the whole, and one for each part that took its time.
+//! Span model: one ended call as a root span, and a child span for each part that took time.
 //!
-//! The ids follow from that of the call, so that whoever was told the call's span finds it, and the
-//! same call is never two.
+//! Span ids derive from the call's id, so that a backend that got the call's trace context finds
+//! its span, and the same call is never exported as two.
 
 use haft_ledger::{Attempt, Judgement, Story};
 use haft_model::{
@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{self as otlp, Span};
 use serde_json::Value;
 
-/// What was said in a call, as far as people may see it, for those who ask for it.
+/// Redacted input and result of a call, for settings that ask for content.
 #[derive(Default)]
 pub(super) struct Content {
     pub(super) arguments: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Content {
     pub(super) message: Option<String>,
 }
 
-/// The parts of a call that several phases make up.
+/// Phases that make up each child span.
 const PLAN: &[CallPhase] = &[
     CallPhase::ResolveTool,
     CallPhase::SchemaGate,
@@ -32,11 +32,10 @@ const PLAN: &[CallPhase] = &[
 const FINISH: &[CallPhase] =
     &[CallPhase::MapResult, CallPhase::PersistResult, CallPhase::EmitTerminal];
 
-/// The longest name that a caller made up.
+/// Longest caller-supplied name, in characters.
 const LONGEST_NAME: usize = 128;
 
-/// The spans of a call that ended, the whole first; none where it is part of a trace that nobody
-/// keeps.
+/// The spans of an ended call, the root first; empty where its trace is not sampled.
 pub(super) fn spans(story: &Story, content: Option<&Content>) -> Vec<Span> {
     let trace = Trace::among(&story.native);
     if trace.as_ref().is_some_and(|trace| !trace.is_sampled()) {
@@ -58,7 +57,7 @@ pub(super) fn spans(story: &Story, content: Option<&Content>) -> Vec<Span> {
 
 fn whole(story: &Story, trace: Option<&Trace>, content: Option<&Content>) -> Span {
     let (tool, name) = match story.tool_id.strip_prefix("unresolved:") {
-        // A name that nothing has is the caller's own text, and there is no end of those.
+        // An unknown name is the caller's own text, of unbounded cardinality.
         Some(asked) => (cut(asked).to_owned(), "execute_tool".to_owned()),
         None => {
             let (id, _) = ToolKey::split(&story.tool_id);
@@ -140,7 +139,7 @@ fn request_id(story: &Story) -> Option<String> {
     }
 }
 
-/// The parts of one call, as they are found.
+/// The child spans of one call.
 struct Parts<'s> {
     story: &'s Story,
     whole: Span,
@@ -150,7 +149,7 @@ struct Parts<'s> {
 impl Parts<'_> {
     fn add(&mut self, name: String, from: Timestamp, to: Timestamp, attributes: Vec<KeyValue>) {
         let id = part_id(self.story.invocation_id.as_str(), &name, self.spans.len());
-        // Phases are told by another clock than the whole, and a busy thread may wait between the two.
+        // Phases use another clock than the root, and a busy thread may wait between the two.
         let (first, last) = (self.whole.start_time_unix_nano, self.whole.end_time_unix_nano);
         let within = |at: Timestamp| nanos(at).min(last).max(first);
         self.spans.push(Span {
@@ -166,7 +165,7 @@ impl Parts<'_> {
         });
     }
 
-    /// The phases that were gone through, as one part.
+    /// One span over the given phases.
     fn phases(&mut self, name: &str, phases: &[CallPhase]) {
         let gone = |phase: &&haft_ledger::PhaseSpan| {
             phases.contains(&phase.line.phase) && phase.line.outcome != PhaseOutcome::Skipped
@@ -180,7 +179,7 @@ impl Parts<'_> {
         self.ended(self.story.error_code.filter(|_| failed));
     }
 
-    /// Each time that people had to be waited for.
+    /// A span for each wait for approval.
     fn approvals(&mut self) {
         let next = self.story.transitions.iter().skip(1).map(|next| next.at);
         let next = next.chain(self.story.ended_at);
@@ -210,7 +209,7 @@ impl Parts<'_> {
         self.ended(attempt.code);
     }
 
-    /// How the last part ended.
+    /// Sets the status of the last span.
     fn ended(&mut self, code: Option<Code>) {
         if let (Some(span), Some(code)) = (self.spans.last_mut(), code) {
             span.attributes.push(text("error.type", code.name()));
@@ -219,8 +218,8 @@ impl Parts<'_> {
     }
 }
 
-/// A good end is left unset, as the conventions want it. Words of an error may repeat an input, so
-/// they are said only where inputs are.
+/// Success is left unset, as the conventions want it. An error message may repeat an input, so it
+/// is included only where content is.
 fn status(code: Option<Code>, message: Option<String>) -> Option<otlp::Status> {
     let code = code?;
     let message = message.unwrap_or_else(|| code.name().to_owned());

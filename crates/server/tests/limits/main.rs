@@ -1,4 +1,4 @@
-//! Clients that take too long, or too much.
+//! Client limits: clients that take too long, or send too much.
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
@@ -16,10 +16,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Longer than anything here takes.
+/// Upper bound on every wait of these tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long a slow client is waited for.
+/// The timeout for a slow client.
 const SHORT: Duration = Duration::from_millis(200);
 
 async fn serving(limits: ClientLimits) -> (Folder, SocketAddr, Cancel) {
@@ -42,12 +42,12 @@ async fn serving_with(
     (folder, address, stop)
 }
 
-/// What a client gets for what it sends, until the server closes.
+/// The server's response to a text, until it closes the connection.
 async fn sent(address: SocketAddr, text: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // A server that refuses early may close before it read everything.
+    // A server that refuses early may close before it has read everything.
     let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.unwrap();
     String::from_utf8(answer).unwrap()
 }

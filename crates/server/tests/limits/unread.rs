@@ -1,4 +1,4 @@
-//! Clients that open a stream and do not read it.
+//! Backpressure: clients that open a stream and do not read it.
 
 use std::net::SocketAddr;
 
@@ -14,14 +14,14 @@ use tokio::time::timeout;
 
 use crate::{PATIENCE, SHORT, post, sent, serving_with};
 
-/// How much the walker says on its way: more than the kernel keeps for a client that does not read.
+/// Progress that the tool reports: more than the kernel buffers for a client that does not read.
 const STEPS: u64 = 100;
 const WORDS: usize = 256 * 1024;
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct Nothing {}
 
-/// A tool that says a lot about each of its steps.
+/// A tool with large progress reports for each of its steps.
 fn walker() -> Definitions {
     let walk = Tool::<Nothing, Nothing>::builder("walk")
         .description("Walks, step by step.")
@@ -51,7 +51,7 @@ fn walker() -> Definitions {
     Definitions::new().tool(&walk).driver(&legs)
 }
 
-/// A connection on which little is kept for its client, and what it sends.
+/// A connection with a small receive buffer, after it sent a request.
 async fn opened(address: SocketAddr, request: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(8 * 1024).unwrap();
@@ -60,7 +60,7 @@ async fn opened(address: SocketAddr, request: &str) -> TcpStream {
     stream
 }
 
-/// Waits until a connection of which nothing was read is cut.
+/// Waits until the server closes a connection that was not read.
 async fn is_cut(stream: &TcpStream) {
     let cut = timeout(PATIENCE, stream.ready(Interest::ERROR)).await;
     assert!(
@@ -108,7 +108,7 @@ async fn stalled_progress_reader_is_disconnected_and_frees_its_slot() {
     assert!(sent(address, request).await.starts_with("HTTP/1.1 200"));
 }
 
-/// A figure of `/metrics`.
+/// A value of `/metrics`.
 async fn figure(address: SocketAddr, name: &str) -> usize {
     let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let answer = sent(address, request).await;
@@ -119,7 +119,7 @@ async fn figure(address: SocketAddr, name: &str) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_that_never_read_share_what_waits() {
     const READERS: usize = 40;
-    // Long enough that none is cut while it is looked at.
+    // Long enough that none is closed during the check.
     let limits = ClientLimits { unread: PATIENCE, ..ClientLimits::default() };
     let (_folder, address, _stop) = serving_with(limits, walker()).await;
     let mut readers = Vec::new();
@@ -133,8 +133,8 @@ async fn readers_that_never_read_share_what_waits() {
     let answer = sent(address, &(post("/v1/call", call.len()) + call)).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert_eq!(figure(address, "haft_event_readers").await, READERS);
-    // 25 MB were told to each of 40. What is held is one buffer, and a page for each place at which any
-    // of them are, of which there are few.
+    // 25 MB were sent to each of 40. The buffers are one ring, and a page for each position at
+    // which any of them are, of which there are few.
     let held = figure(address, "haft_event_bytes").await;
     assert!(held <= 16 * 1024 * 1024, "{held}");
     drop(readers);

@@ -1,4 +1,4 @@
-//! What callers are asked, by backends and by us, and who may answer.
+//! Elicitation and approval over MCP: what callers are asked, and who may answer.
 
 use haft_model::{InvocationId, QuestionId, Role};
 use haft_runtime::Reply;
@@ -30,7 +30,7 @@ async fn request_state_is_single_use_and_bound_to_input() {
     assert_eq!(other["error"]["code"], -32602, "{other}");
     let forged = stage.call("curious", back(json!({}), &json!("rs1.AA.MQ.AA"), answers())).await;
     assert_eq!(forged["error"]["code"], -32602, "{forged}");
-    // Whoever brings nothing back is asked again, under another name.
+    // A client that resumes without answers is asked again, under another name.
     let again = stage.call("curious", back(json!({}), state, json!({}))).await;
     assert_eq!(again["result"]["resultType"], "input_required", "{again}");
     let used = stage.call("curious", back(json!({}), state, answers())).await;

@@ -1,4 +1,4 @@
-//! Answers of clients whose JSON is flawed: refused, and the call waits for a sound answer.
+//! Flawed elicitation answers: they are refused, and the call waits for a valid one.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -6,17 +6,17 @@ use tokio::net::TcpStream;
 
 use crate::stage::{PATIENCE, Stage};
 
-/// Answers that would not arrive as they are.
+/// Answers that JSON parsing would change.
 const FLAWED: [&str; 3] = [
     r#"{"action":"accept","content":{"name":"Ana","name":"Bo"}}"#,
     r#"{"action":"accept","content":{"name":9007199254740993}}"#,
     r#"{"action":"decline","action":"accept","content":{"name":"Ana"}}"#,
 ];
 
-/// What stands for the flawed text where a request is put together.
+/// Placeholder of the flawed text in a request.
 const HERE: &str = "@answer@";
 
-/// A request with a flawed text in it.
+/// A request with a flawed text.
 fn with(request: &str, flawed: &str) -> String {
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let body = body.replace(&format!("\"{HERE}\""), flawed);
@@ -48,7 +48,7 @@ async fn flawed_answer_of_a_request_is_refused() {
         let refused = stage.sent(slow).await;
         assert_eq!(refused["error"]["code"], -32602, "{flawed}: {refused}");
     }
-    // The state is still good.
+    // The resume token is still valid.
     let sound = json!({ "action": "accept", "content": { "name": "Ana" } });
     let done = stage.sent(back(sound)).await;
     assert_eq!(done["result"]["isError"], false, "{done}");

@@ -1,4 +1,4 @@
-//! Tools that take long.
+//! Long-running test tools.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 
 use crate::stage::{Said, reading};
 
-/// Adds the tools: one that goes on until it may end, one that nobody may wait for, one that asks two
-/// things, one that says in the middle that the rest takes long, and one that writes.
+/// Adds the tools: one that runs until it may end, one whose callers never wait, one that asks two
+/// things, one that announces in the middle that the rest takes long, and one that writes.
 pub(crate) fn defined(
     definitions: Definitions,
     began: &Arc<Notify>,

@@ -1,5 +1,5 @@
-//! MCP over a server that this process holds: what is asked of callers, who may come back, and what
-//! becomes of a call whose client left.
+//! MCP integration tests over an in-process server: elicitation, resumption, and calls whose client
+//! left.
 
 #![expect(
     clippy::indexing_slicing,

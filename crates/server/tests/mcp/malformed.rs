@@ -1,4 +1,4 @@
-//! Requests that nobody should send, by the thousand: the next good one is answered.
+//! Malformed requests, by the thousand: the next valid one is answered.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -8,10 +8,10 @@ use crate::stage::{PATIENCE, Stage};
 
 const FRAMES: usize = 10_000;
 
-/// How many are sent at once.
+/// Most concurrent requests.
 const AT_ONCE: usize = 50;
 
-/// Numbers that look random and are the same in each run.
+/// A seeded generator: the same numbers in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -22,32 +22,32 @@ impl Dice {
     }
 }
 
-/// A good request with something wrong in it.
+/// A valid request with a mutation.
 fn spoilt(good: &str, dice: &mut Dice) -> Vec<u8> {
     let mut bytes = good.as_bytes().to_vec();
     let body = good.find("\r\n\r\n").unwrap() + 4;
     match dice.roll(6) {
-        // Bytes of the body, of which there are still as many.
+        // Mutated body bytes, of the same length.
         0 => {
             for _ in 0..=dice.roll(8) {
                 let at = body + dice.roll(bytes.len() - body);
                 bytes[at] = dice.roll(256) as u8;
             }
         }
-        // Bytes anywhere.
+        // Mutated bytes anywhere.
         1 => {
             let at = dice.roll(bytes.len());
             bytes[at] = dice.roll(256) as u8;
         }
-        // Too short for what the head says.
+        // Truncated: shorter than its `Content-Length`.
         2 => bytes.truncate(body + dice.roll(bytes.len() - body)),
-        // Pieces that are no pieces.
+        // Invalid chunked encoding.
         3 => {
             let head =
                 good[..body].replace("Content-Length", "Transfer-Encoding: chunked\r\nX-Old");
             bytes = format!("{head}zz\r\n{}\r\n0\r\n\r\n", &good[body..]).into_bytes();
         }
-        // Well-formed JSON that says something else.
+        // Well-formed JSON with another meaning.
         4 => {
             let said = ["[]", "null", "{\"jsonrpc\":\"2.0\"}", "[[[[[[[[", "{\"id\":{}}", "1e999"];
             let said = said[dice.roll(said.len())];

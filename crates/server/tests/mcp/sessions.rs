@@ -1,4 +1,4 @@
-//! Sessions: whose they are, how many there may be, and what an idle one costs.
+//! MCP sessions: ownership, limits, and the cost of an idle one.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const ACTORS: &str = "[workspace]\nname = \"stage\"\n\
     [[actor]]\nid = \"agent:bo\"\nroles = [\"agent\"]\ntenant = \"north\"\n\
     [[actor]]\nid = \"agent:cleo\"\nroles = [\"agent\"]\ntenant = \"south\"\n";
 
-/// A client: who it is, and which version it speaks.
+/// A client with its identity and protocol version.
 #[derive(Clone)]
 struct Client {
     address: SocketAddr,
@@ -29,7 +29,7 @@ struct Client {
     version: &'static str,
 }
 
-/// What a request was answered with, as far as it does not tell the time.
+/// A response, without its timestamps.
 type Told = (u16, String);
 
 impl Client {
@@ -48,7 +48,7 @@ impl Client {
         )
     }
 
-    /// Opens a connection and gives it with the head of the answer read.
+    /// Opens a connection; returns it with the head of the response read.
     async fn open(&self, request: &str) -> (u16, Vec<(String, String)>, BufReader<TcpStream>) {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -92,7 +92,7 @@ impl Client {
         self.whole(&self.head("DELETE", Some(session), "Connection: close\r\n\r\n")).await.0
     }
 
-    /// Asks for a session; gives its id, or what it was answered with.
+    /// Tries to open a session; returns its id, or the refusal.
     async fn tries_to_open(&self) -> Result<String, (Told, Vec<(String, String)>)> {
         let params = json!({
             "protocolVersion": self.version, "capabilities": {},
@@ -141,7 +141,7 @@ async fn client(stage: &Stage, actor: Option<&str>, version: &'static str) -> Cl
     Client { address: stage.address, token, version }
 }
 
-/// A figure of `/metrics`.
+/// A value of `/metrics`.
 async fn figure(client: &Client, name: &str) -> usize {
     let request =
         format!("GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", client.address);
@@ -150,7 +150,7 @@ async fn figure(client: &Client, name: &str) -> usize {
     line.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap()
 }
 
-/// Waits until a figure is what it should be.
+/// Waits until a metric has a value.
 async fn until(client: &Client, name: &str, wanted: usize) {
     let looking = async {
         while figure(client, name).await != wanted {
@@ -160,7 +160,7 @@ async fn until(client: &Client, name: &str, wanted: usize) {
     timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("{name} is never {wanted}"));
 }
 
-/// Everything that a client can do with the id of a session but end it.
+/// Everything that a client can do with a session id but end it.
 async fn uses(client: &Client, session: &str) -> Vec<Told> {
     let cancels = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } });
     let answers = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
@@ -217,7 +217,7 @@ async fn sleeping_session_belongs_to_its_opener_and_goes_on() {
         assert_eq!(figure(&plain, "haft_mcp_sessions_awake").await, 0);
         assert!(uses(&bo, &session).await.iter().all(|(status, _)| *status == 404), "{round}");
         assert_eq!(figure(&plain, "haft_mcp_sessions_asleep").await, 1, "nobody else wakes it");
-        // All of those who come at once are answered, by one session.
+        // Concurrent requests are all answered, by one session.
         let mut coming = tokio::task::JoinSet::new();
         for number in 0..8 {
             let (ana, session) = (ana.clone(), session.clone());

@@ -1,4 +1,4 @@
-//! A workspace with a few tools, a server for it, and clients of both eras.
+//! MCP test stage: a workspace with a few tools, a server for it, and clients of both eras.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use crate::long;
 
-/// Longer than anything here takes.
+/// Upper bound on every wait of these tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -33,10 +33,10 @@ pub(crate) struct Stage {
     pub(crate) address: SocketAddr,
     pub(crate) desk: Arc<Desk>,
     pub(crate) host: Host,
-    /// Rings when the tool that lingers began, and when it was told to stop.
+    /// Notifies when the lingering tool began, and when it was cancelled.
     pub(crate) began: Arc<Notify>,
     pub(crate) told: Arc<Notify>,
-    /// Lets the tool that takes long come to its end.
+    /// Lets the long-running tool end.
     pub(crate) go: Arc<Notify>,
     stop: Cancel,
     _folder: Arc<Folder>,
@@ -62,7 +62,7 @@ impl Stage {
         Stage::over(Arc::new(Stage::folder()), StoreChoice::Memory, limits).await
     }
 
-    /// The same, where what is recorded outlives it.
+    /// The same, with a ledger that outlives it.
     pub(crate) async fn kept(folder: Arc<Folder>) -> Stage {
         Stage::over(folder, StoreChoice::Settings, ClientLimits::default()).await
     }
@@ -126,12 +126,12 @@ impl Stage {
         Stage { address, desk, host, began, told, go, stop, _folder: folder }
     }
 
-    /// A request of 2026-07-28, by a client that can show forms.
+    /// A request of 2026-07-28, by a client with the form capability.
     pub(crate) fn request(&self, method: &str, name: &str, params: Value) -> String {
         self.request_by(json!({ "elicitation": { "form": {} } }), method, name, params)
     }
 
-    /// The same by a client that can do so much.
+    /// The same by a client with the given capabilities.
     pub(crate) fn request_by(
         &self,
         able: Value,
@@ -155,12 +155,12 @@ impl Stage {
         )
     }
 
-    /// Calls a tool and gives the answer.
+    /// Calls a tool and returns the response.
     pub(crate) async fn call(&self, name: &str, params: Value) -> Value {
         self.sent(self.request("tools/call", name, params)).await
     }
 
-    /// The same by a client that can be asked nothing.
+    /// The same by a client without elicitation.
     pub(crate) async fn call_plainly(&self, name: &str, params: Value) -> Value {
         self.sent(self.request_by(json!({}), "tools/call", name, params)).await
     }
@@ -175,8 +175,8 @@ impl Stage {
         serde_json::from_str(data).unwrap_or_else(|_| panic!("{answer}"))
     }
 
-    /// What a client gets for what it says in a session of 2025-11-25, head and body; none is named
-    /// before there is one.
+    /// The response, head and body, to a message in a session of 2025-11-25; an empty session opens
+    /// one.
     pub(crate) async fn say(&self, session: &str, message: Value) -> String {
         let named = match session {
             "" => String::new(),
@@ -197,7 +197,7 @@ impl Stage {
         answer
     }
 
-    /// Opens a session for a client that can be asked what it says, and gives its name.
+    /// Opens a session for a client with the given capabilities, and returns its id.
     pub(crate) async fn session(&self, capabilities: Value) -> String {
         let params = json!({
             "protocolVersion": "2025-11-25",
@@ -213,7 +213,7 @@ impl Stage {
         session
     }
 
-    /// A client of somebody, which speaks line by line.
+    /// A stdio client of an actor.
     pub(crate) fn client_of(&self, actor: Actor) -> Client {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let (input, output) = tokio::io::split(theirs);
@@ -241,7 +241,7 @@ impl Stage {
     }
 }
 
-/// One end of a conversation line by line.
+/// The client's end of a stdio connection.
 pub(crate) struct Client {
     read: BufReader<ReadHalf<DuplexStream>>,
     write: WriteHalf<DuplexStream>,
@@ -252,7 +252,7 @@ impl Client {
         self.say_text(&message.to_string()).await;
     }
 
-    /// Says something byte for byte.
+    /// Sends a message byte for byte.
     pub(crate) async fn say_text(&mut self, message: &str) {
         self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }

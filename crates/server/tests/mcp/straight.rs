@@ -1,4 +1,4 @@
-//! Calls that are answered where they come in, and those that are left to the library.
+//! MCP fast path: calls that it answers, and those that it leaves to the library.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ async fn an_answer_that_takes_long_begins_as_a_stream() {
     };
     let head = tokio::time::timeout(PATIENCE, head).await.unwrap();
     assert!(head.contains(STREAM), "{head}");
-    // Whoever leaves a stream calls the call off, as whoever leaves before it does.
+    // A client that leaves a stream cancels the call, as one that leaves before it does.
     drop(stream);
     tokio::time::timeout(PATIENCE, stage.told.notified()).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Calls that take long, as tasks.
+//! MCP tasks: long calls that outlive their request.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use crate::stage::{PATIENCE, Stage};
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// What a client says that knows tasks and shows forms.
+/// Capabilities of a client with tasks and forms.
 fn able() -> Value {
     json!({ "elicitation": { "form": {} }, "extensions": { TASKS: {} } })
 }
 
 impl Stage {
-    /// Calls a tool, as a client that knows tasks.
+    /// Calls a tool, as a client with the task capability.
     async fn begin(&self, tool: &str) -> Value {
         let params = json!({ "name": tool, "arguments": { "text": "a" } });
         self.sent(self.request_by(able(), "tools/call", tool, params)).await["result"].take()
     }
 
-    /// Asks for something of a task.
+    /// A request about a task.
     async fn of_task(&self, method: &str, id: &str, more: Value) -> Value {
         let mut params = json!({ "taskId": id });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.sent(self.request_by(able(), method, id, params)).await
     }
 
-    /// Where a task stands, once it is no longer in a state.
+    /// The state of a task, once it left a status.
     async fn past(&self, status: &str, id: &str) -> Value {
         let moved = async {
             loop {
@@ -185,7 +185,8 @@ async fn equal_write_is_deduplicated_until_task_is_read() {
     tokio::time::timeout(PATIENCE, ended).await.unwrap();
     let again = stage.begin("notes").await;
     assert_eq!(again["_meta"]["dev.haft/invocation-id"], created["taskId"], "{again}");
-    // That answer was heard, so it is another call from now on; and so it is after a task was read.
+    // That result was delivered, so an equal call is a new one from now on; and so it is after a
+    // task was read.
     let second = stage.begin("notes").await;
     assert_ne!(id(&second), id(&created));
     assert_eq!(stage.past("working", id(&second)).await["status"], "completed");

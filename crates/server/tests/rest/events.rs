@@ -1,4 +1,5 @@
-//! §23, test 13: progress survives a connection that breaks, and a process that ends.
+//! Resumable event stream (§23, test 13): progress survives a broken connection, and a process that
+//! ends.
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -7,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::{PATIENCE, STEPS, Served, workspace};
 
-/// A stream of events that is being read.
+/// An open event stream.
 struct Events(BufReader<TcpStream>);
 
 /// One event: its id and its record.
@@ -20,7 +21,7 @@ impl Events {
         Events(served.open(&request).await)
     }
 
-    /// From now on, by a client for which hardly anything waits in the sockets.
+    /// From now on, by a client with small socket buffers.
     async fn narrowly(served: &Served) -> Events {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
@@ -29,7 +30,7 @@ impl Events {
     }
 
     async fn next(&mut self) -> Event {
-        // Signs of life come all the time, so the wait is for the event as such.
+        // Keep-alives come all the time, so the timeout is for the event itself.
         timeout(PATIENCE, self.read()).await.unwrap_or_else(|_| panic!("no event came"))
     }
 
@@ -51,7 +52,7 @@ impl Events {
         }
     }
 
-    /// The events up to the one that fits, that one included.
+    /// The events up to the first match, inclusive.
     async fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Vec<Event> {
         let mut all = Vec::new();
         loop {

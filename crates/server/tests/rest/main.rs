@@ -1,4 +1,4 @@
-//! The stream of events, and answers of people, over a server that this process holds.
+//! REST integration tests over an in-process server: event stream, and people's answers.
 
 #![expect(
     clippy::indexing_slicing,
@@ -27,10 +27,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// Longer than anything here takes.
+/// Upper bound on every wait of these tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many steps the walker takes.
+/// Number of steps of the walker tool.
 const STEPS: u64 = 60;
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -86,7 +86,7 @@ impl Served {
         Served { address, stop, host }
     }
 
-    /// Opens a request and gives what comes back, the head read.
+    /// Sends a request; returns the connection with the head of the response read.
     async fn open(&self, request: &str) -> BufReader<TcpStream> {
         self.open_over(TcpSocket::new_v4().unwrap(), request).await
     }
@@ -105,7 +105,7 @@ impl Served {
         reader
     }
 
-    /// Makes a call.
+    /// Calls a tool and returns the response.
     async fn call(&self, tool: &str) -> String {
         let body = format!("{{\"tool\": \"{tool}\"}}");
         let request = format!(

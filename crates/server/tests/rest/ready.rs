@@ -1,4 +1,4 @@
-//! Readiness while the disk hangs.
+//! Readiness probe while the disk hangs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use crate::meddled::{MeddledStore, Meddler};
 use crate::{PATIENCE, workspace};
 
-/// A disk whose fsync does not come back while it hangs, and that reports no failure.
+/// A disk whose fsync blocks while it hangs, and that reports no failure.
 struct HangingDisk(Arc<AtomicBool>);
 
 impl Meddler for HangingDisk {

@@ -1,4 +1,4 @@
-//! The backend does what it is told, seen from a plain socket.
+//! Backend tests: the fault-injecting backend follows its script, seen from a plain socket.
 
 use std::io::{self, Read as _, Write as _};
 

@@ -1,4 +1,4 @@
-//! Just enough HTTP/1.1 to hear a request and to answer it rightly or wrongly.
+//! Minimal HTTP/1.1: enough to read a request and to answer it rightly or wrongly.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -38,8 +38,8 @@ impl ReceivedRequest {
 
 /// Reads a request, except for its last byte, and waits until that has arrived.
 ///
-/// A socket that is closed with bytes in it that nobody read resets its connection. So whoever is to
-/// be reset is, without any option of the socket.
+/// A socket that is closed with unread bytes in it resets its connection, so a client can be reset
+/// without any socket option.
 pub(super) fn hear(stream: &mut TcpStream) -> Option<ReceivedRequest> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r") {

@@ -1,4 +1,4 @@
-//! The pages of `docs/errors` against the table of codes.
+//! Error code rules: the pages of `docs/errors` match the table of codes.
 
 use std::collections::BTreeSet;
 

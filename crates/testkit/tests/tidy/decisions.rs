@@ -1,4 +1,4 @@
-//! Decision records have their number and their three headings.
+//! Decision record rules: each record has its number and its three headings.
 
 use std::collections::BTreeMap;
 

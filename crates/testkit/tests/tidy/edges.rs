@@ -1,11 +1,11 @@
-//! The crate table of the architecture page against every `Cargo.toml`.
+//! Dependency rules: the crate table of the architecture page matches every `Cargo.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::none;
 use crate::repository::{File, file, files};
 
-/// Outside crates that nobody owns.
+/// Outside crates that any crate may name.
 const SHARED: [&str; 8] =
     ["serde", "serde_json", "tokio", "thiserror", "tempfile", "rustix", "rmcp", "base64"];
 

@@ -1,4 +1,4 @@
-//! The tests that the architecture page and the threat model name exist.
+//! Invariant rules: the tests that the architecture page and the threat model name exist.
 
 use crate::none;
 use crate::repository::{file, files};

@@ -1,4 +1,4 @@
-//! Links between the pages lead somewhere.
+//! Link rules: links between the pages lead somewhere.
 
 use std::path::Path;
 

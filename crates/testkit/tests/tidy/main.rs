@@ -1,4 +1,4 @@
-//! The tests of the house itself: what the pages and tables say is what the code is.
+//! Tidy tests: the pages, tables and names of this repository match its code.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
 
@@ -6,6 +6,7 @@ mod codes;
 mod decisions;
 mod edges;
 mod glossary;
+mod guide_paths;
 mod invariants;
 mod links;
 mod repository;

@@ -1,4 +1,4 @@
-//! The files of this repository, and tables in its pages.
+//! Repository access: the files of this repository, and tables in its pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How source files are called, how they begin and how long they are.
+//! Source file rules: names, openings and lengths of Rust files.
 
 use crate::none;
 use crate::repository::{File, files};

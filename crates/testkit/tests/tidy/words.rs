@@ -1,4 +1,4 @@
-//! Words that may not be left in files: paths of somebody's machine, and work put off.
+//! Banned words: no file names a home folder, puts work off, or leaves open who acts.
 
 use crate::none;
 use crate::repository::{File, files};

@@ -1,4 +1,4 @@
-//! `tool_declaration`: what a tool is, for those who choose one.
+//! `tool_declaration`: what a tool is, for the model that selects one.
 
 use haft_model::record::{SCHEMA_VERSION, ToolDeclaration};
 use haft_model::{CostClass, DriverKind, EffectClass};
@@ -46,7 +46,7 @@ pub(super) fn named<'a>(offer: &Offer<'a>) -> (&'a str, &'a str) {
     id.rsplit_once('.').unwrap_or((NO_NAMESPACE, id))
 }
 
-/// What a tool is able to do, whoever sells it.
+/// The capabilities of a tool, independent of its provider.
 pub(super) fn capabilities(offer: &Offer<'_>) -> Vec<String> {
     offer.contract.action.iter().map(|action| action.id.to_string()).collect()
 }

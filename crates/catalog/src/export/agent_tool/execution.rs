@@ -1,4 +1,4 @@
-//! `execution_profile`: what a tool's driver can do, with what it cannot do written down.
+//! `execution_profile`: the capabilities of a tool's driver, unsupported ones included.
 
 use haft_model::DriverKind;
 use haft_model::record::{ExecutionProfile, SCHEMA_VERSION};
@@ -63,12 +63,12 @@ fn supports(offer: &Offer<'_>) -> [(&'static str, bool); 13] {
     ]
 }
 
-/// Whether a running call can be called off; only what is stated counts.
+/// Whether the backend supports cancellation; only a stated capability counts.
 pub(super) fn cancels(offer: &Offer<'_>) -> bool {
     offer.contract.tool.extras.supports_cancel == Some(true)
 }
 
-/// The shortest of all deadlines.
+/// The shortest of all timeouts, in milliseconds.
 pub(super) fn timeout_ms(offer: &Offer<'_>) -> u64 {
     let driver = offer.driver.and_then(|driver| driver.timeout_ms);
     let entry = entry(offer).and_then(|entry| entry.timeout_ms);

@@ -114,7 +114,7 @@ fn availability(offer: &Offer<'_>) -> Json {
     })
 }
 
-/// The runtime validates every call before it asks anybody.
+/// The runtime validates every call before it asks for approval.
 fn validation() -> Json {
     json!({ "schema_validation": true, "value_validation": true, "deny_before_io": true })
 }
@@ -124,7 +124,7 @@ fn safety(offer: &Offer<'_>) -> Json {
     let classified = matches!(facts.concurrency_safe, FactRule::Classifier(_));
     json!({
         "is_read_only": facts.read_only == Tri::Yes,
-        // The standard's default is false; that nobody knows stands among the inferred facts.
+        // The standard's default is false; the inferred facts list it as unknown.
         "is_destructive": facts.destructive == Tri::Yes,
         "is_open_world": facts.open_world != Tri::No,
         "is_concurrency_safe": concurrency_safe(&facts.concurrency_safe),
@@ -172,7 +172,7 @@ fn rendering(offer: &Offer<'_>) -> Json {
     json!({ "ui_summary": offer.contract.title() })
 }
 
-/// The facts that nobody stated, with the values that are exported for them.
+/// The facts that the author did not state, with their exported values.
 fn inferred(offer: &Offer<'_>) -> Json {
     let effects = &offer.contract.effects;
     let safety = safety(offer);

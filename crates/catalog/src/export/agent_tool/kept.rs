@@ -1,4 +1,4 @@
-//! What an imported record said beyond what we know, kept for the way back.
+//! Source records: fields of an imported record that Haft does not know, kept for the round trip.
 
 use serde_json::{Map, Value as Json};
 

@@ -1,4 +1,4 @@
-//! Where a tool comes from, in the words of the place it comes from.
+//! Native ids: the names of a tool in the system that it comes from.
 
 use haft_contract::Driver;
 use haft_model::DriverKind;

@@ -22,9 +22,9 @@ const FORMATS: [&str; 9] =
 
 /// Why a schema cannot be strict.
 pub(super) struct NotStrict {
-    /// Where.
+    /// JSON pointer to the part that strict mode cannot express.
     pub(super) at: String,
-    /// Why.
+    /// The reason, as a degradation states it.
     pub(super) why: String,
 }
 

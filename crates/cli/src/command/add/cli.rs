@@ -1,4 +1,4 @@
-//! `haft add cli PROGRAM [SUBCOMMAND…]`.
+//! `haft add cli PROGRAM [SUBCOMMAND…]`: imports a program from its help texts.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `haft add client FILE|NAME`.
+//! `haft add client FILE|NAME`: imports the MCP servers of another program's settings.
 
 use std::env;
 use std::fs;
@@ -59,7 +59,7 @@ async fn one(
     listed: &ListedServer,
 ) -> Result<(Import, MergePlan)> {
     let name = client::import_name(&listed.name);
-    // The name is somebody else's: as a slug it cannot lead out of the folder.
+    // The name is untrusted: as a slug it cannot lead out of the folder.
     let file = lists.map(|folder| folder.join(format!("{name}.json")));
     let options = haft_import::mcp::McpOptions { id: Some(name), ..Default::default() };
     let named = || format!("`{}`", listed.name);

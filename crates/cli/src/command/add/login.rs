@@ -1,4 +1,4 @@
-//! A login that somebody went through while a server was added: asked for, and kept.
+//! Login during an import: prompts for the client secret, and stores the token.
 
 use anyhow::{Result, bail};
 use haft::StoreChoice;
@@ -9,12 +9,12 @@ use haft_model::{Secret, Stop};
 use super::mcp::ProbedServer;
 use crate::{Context, command, output, prompt, who};
 
-/// What somebody got.
+/// The credentials of a login.
 #[derive(Default)]
 pub(super) struct Got {
-    /// The login, with what renews it.
+    /// The access token with its refresh token.
     pub(super) token: Option<Secret>,
-    /// What proves who we are to whoever gives logins out.
+    /// The OAuth client secret, for the authorization server.
     pub(super) client_secret: Option<Secret>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn client_secret(oauth: &OAuth) -> Result<Option<Secret>> {
     }
 }
 
-/// Keeps what somebody got: the login is their own, as `haft login` has it.
+/// Stores the credentials: the login is the person's own, as `haft login` has it.
 pub(super) async fn keep(context: &Context, import: &Import, asked: ProbedServer) -> Result<()> {
     let Got { token, client_secret } = asked.got;
     if token.is_none() && client_secret.is_none() {

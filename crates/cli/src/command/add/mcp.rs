@@ -1,4 +1,4 @@
-//! `haft add mcp COMMAND…|URL`.
+//! `haft add mcp COMMAND…|URL`: imports the tools of an MCP server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -91,7 +91,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     Ok(exit)
 }
 
-/// A server, what it says of its tools, and what somebody got who logged in to it meanwhile.
+/// A server, its tools, and the credentials of a login that the import went through.
 pub(super) struct ProbedServer {
     server: ServerSource,
     answer: Value,
@@ -117,7 +117,7 @@ pub(super) fn made(asked: &ProbedServer, options: &mcp::McpOptions) -> Result<(I
     Ok((import, base))
 }
 
-/// An answer to `tools/list` that somebody saved.
+/// A saved answer to `tools/list`.
 fn saved(file: &Path) -> Result<Value> {
     let shown = file.display();
     let text = fs::read_to_string(file).with_context(|| format!("cannot read `{shown}`"))?;

@@ -1,4 +1,4 @@
-//! `haft add openapi FILE|URL`.
+//! `haft add openapi FILE|URL`: imports the operations of an OpenAPI document.
 
 use std::fs;
 use std::path::Path;
@@ -62,8 +62,7 @@ pub(super) fn is_address(source: &str) -> bool {
     source.starts_with("http://") || source.starts_with("https://")
 }
 
-/// What is written down of a source: an address, or the name of a file without its folders, which
-/// are nobody else's business.
+/// The recorded source: an address, or the name of a file without its folders, which are private.
 fn told(source: &str) -> String {
     if is_address(source) {
         return source.split(['?', '#']).next().unwrap_or_default().to_owned();

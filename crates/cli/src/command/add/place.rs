@@ -1,4 +1,4 @@
-//! Where imports are written: the workspace, and what it remembers of earlier runs.
+//! Import target: the workspace, and its records of earlier imports.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,12 +20,12 @@ impl TargetFolder {
         Ok(TargetFolder { root })
     }
 
-    /// Where it lies.
+    /// The workspace's root folder.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// What an import of this name made last time.
+    /// The merge base of an import of this name; `None` where there is none.
     pub(super) fn base(&self, import: &str) -> Result<Option<Base>> {
         let file = remembered(import);
         let Some(text) = self.read(&file)? else { return Ok(None) };
@@ -89,7 +89,7 @@ impl TargetFolder {
     }
 }
 
-/// Where an import is remembered; it goes into the repository with the rest.
+/// The path of an import's merge base; it goes into the repository with the rest.
 pub(super) fn remembered(import: &str) -> String {
     format!(".imports/{import}/base.json")
 }

@@ -1,4 +1,4 @@
-//! What an import did, what it guessed, and how to have it otherwise.
+//! Import report: what an import wrote and guessed, and how to choose otherwise.
 
 use anyhow::Result;
 use haft_import::{Conflict, Guess, Import, MergePlan, SchemaLoss, SecretKind};
@@ -23,7 +23,7 @@ pub(super) fn show(
     }
 }
 
-/// What several imports did, and why others did nothing.
+/// Reports several imports, and why others failed.
 pub(super) fn show_all(
     context: &Context,
     wishes: &Wishes,
@@ -106,7 +106,7 @@ fn more(all: usize) -> Result<()> {
     }
 }
 
-/// Guesses that are the same in several files are told once.
+/// Prints guesses that several files share once.
 fn guesses(guesses: &[Guess]) -> Result<()> {
     let mut groups: Vec<(&Guess, usize)> = Vec::new();
     for guess in guesses {

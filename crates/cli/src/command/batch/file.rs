@@ -1,4 +1,4 @@
-//! A file of calls: one JSON document, or one call per line.
+//! Batch file: one JSON document, or one call per line.
 
 use std::io::Read as _;
 

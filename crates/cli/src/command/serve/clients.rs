@@ -1,12 +1,12 @@
-//! What to paste into clients.
+//! Client snippets: settings to paste into MCP clients.
 
 use serde_json::{Value, json};
 
 /// How a client is pointed at us.
 pub(super) struct ClientSnippet<'a> {
-    /// Where MCP is spoken.
+    /// The URL of the MCP endpoint.
     pub(super) url: &'a str,
-    /// Whether it has to show a token that somebody made for it.
+    /// Whether the client has to present a token.
     pub(super) token: bool,
 }
 
@@ -42,7 +42,7 @@ impl ClientSnippet<'_> {
         })
     }
 
-    /// For machines.
+    /// The snippets as JSON.
     pub(super) fn told(&self) -> Value {
         json!({
             "claude_code": self.claude(),
@@ -52,7 +52,7 @@ impl ClientSnippet<'_> {
         })
     }
 
-    /// For people.
+    /// The snippets as text for people.
     pub(super) fn shown(&self) -> String {
         let mut text = format!(
             "\nClaude Code   {}\n\

@@ -1,4 +1,4 @@
-//! What changes while we serve: files, and the backends of drivers.
+//! Background tasks of the server: hot reload, health checks, and store outages.
 
 use std::sync::Arc;
 
@@ -21,13 +21,14 @@ pub(super) fn watch(host: &Arc<Host>) {
     tokio::spawn(async move {
         while watching.changed().await {
             let host = host.clone();
-            // Reading a large workspace would hold up whoever is served by this thread.
+            // Reading a large workspace would block the callers on this thread.
             let _ = tokio::task::spawn_blocking(move || refresh(&host)).await;
         }
     });
 }
 
-/// Looks at backends as often as their drivers say, for as long as the process lives.
+/// Runs health checks of backends at the interval of their drivers, for as long as the process
+/// lives.
 pub(super) fn look_at_backends(host: &Arc<Host>) {
     let host = host.clone();
     tokio::spawn(async move {
@@ -103,7 +104,7 @@ fn swapped(host: &Host) {
     output::remark(format!("files changed: {tools} now"));
 }
 
-/// What is wrong, with the place, a line each.
+/// Notices with their places, a line each.
 pub(super) fn shown<'n>(notices: impl IntoIterator<Item = &'n Notice>) {
     for notice in notices {
         let place = format!("{}:{}:{}", notice.file, notice.line, notice.column);

@@ -1,8 +1,8 @@
-//! As many open files as the system lets this process have: every connection is one.
+//! File descriptor limit: raises it as far as the system allows, since every connection takes one.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// What the ledger, calls and programs may open beside connections, and the least that these get.
+/// Descriptors reserved for the ledger, calls and programs, and the least that connections get.
 const OTHERS: u64 = 256;
 const LEAST: u64 = 16;
 

@@ -1,4 +1,4 @@
-//! The four inputs of a call, and how each differs from the one before.
+//! Input stages: the four inputs of a call, and how each differs from the one before.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn different(name: &str, old: &Value, new: &Value, why: Option<&Mutation>) -> Re
     Ok(())
 }
 
-/// What is different between two inputs, field by field.
+/// The differences between two inputs, field by field.
 fn changes(old: &Value, new: &Value) -> Vec<String> {
     let (Value::Object(old), Value::Object(new)) = (old, new) else {
         return match old == new {

@@ -1,4 +1,4 @@
-//! What a call was meant to be, however often it was sent.
+//! Idempotency section: the identity of a call, and its repeats.
 
 use anyhow::Result;
 use haft_model::{IntentState, KeySource};
@@ -22,7 +22,7 @@ impl TracePage<'_> {
         let stands = match state {
             IntentState::Open => format!("not over yet; remembered until {until}"),
             IntentState::Done => format!("done; remembered until {until}"),
-            // A key holds on beyond its time for as long as nobody knows.
+            // A key outlives its expiry for as long as the outcome is unknown.
             IntentState::Unknown => "nobody knows whether it is done".to_owned(),
             IntentState::Free => "nothing happened, so it may be sent again".to_owned(),
         };

@@ -1,4 +1,4 @@
-//! The phases of a call beside a scale of time.
+//! Timeline: the phases of a call beside a scale of time.
 
 use anyhow::Result;
 use haft_ledger::PhaseSpan;
@@ -12,8 +12,8 @@ const WIDTH: u64 = 32;
 /// The shortest time between phases that is worth a line, in microseconds.
 const PAUSE: u64 = 10_000;
 
-/// Prints the phases, each with a bar where its time lies. The scale is that of the work: time in
-/// which nobody worked on the call has a line of its own.
+/// Prints the phases, each with a bar where its time lies. The scale is that of the work: waiting
+/// time has a line of its own.
 pub(super) fn show(phases: &[PhaseSpan]) -> Result<()> {
     let all = phases.iter().map(|phase| took(phase.line)).sum();
     let mut worked = 0;

@@ -1,4 +1,4 @@
-//! A call among the others of its batch.
+//! Batch section: a call among the others of its batch.
 
 use anyhow::Result;
 
@@ -35,7 +35,7 @@ impl TracePage<'_> {
         }
     }
 
-    /// That nobody wanted it any more.
+    /// Prints that the result was discarded.
     pub(super) fn discarded(&self) -> Result<()> {
         let Some((at, discarded)) = &self.story.discarded else { return Ok(()) };
         let kept = discarded.kept.as_ref().map(|why| format!("; its result stands: {why}"));
@@ -43,7 +43,7 @@ impl TracePage<'_> {
         line(format!("\ndiscarded {} at {}{kept}", visible(&discarded.reason), clock(*at)))
     }
 
-    /// What became of context modifiers.
+    /// Prints the fate of context modifiers.
     pub(super) fn context(&self) -> Result<()> {
         for (at, one) in &self.story.context_modifiers {
             let reason = visible(&one.reason);

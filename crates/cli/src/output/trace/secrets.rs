@@ -1,4 +1,4 @@
-//! Which secrets the drivers of a call wanted, and what became of that.
+//! Secrets section: the secrets that the drivers of a call requested, opened or withheld.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! What was learned of a call's effect after its end.
+//! Resolution and compensation section: what was learned of a call's effect after its end.
 
 use anyhow::Result;
 
@@ -6,7 +6,7 @@ use super::super::{clock, effect_words, line, visible};
 use super::{TracePage, heading};
 
 impl TracePage<'_> {
-    /// Who settled its effect, and which calls were to undo it.
+    /// Prints who resolved its effect, and which calls were to compensate it.
     pub(super) fn since(&self) -> Result<()> {
         let story = self.story;
         if story.settlements.is_empty() && story.undoings.is_empty() && story.observed.is_empty() {

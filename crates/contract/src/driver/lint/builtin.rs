@@ -1,4 +1,4 @@
-//! Rules of `kind: builtin`.
+//! Driver lint of `kind: builtin`.
 
 use crate::source::Node;
 use crate::{Report, rules};

@@ -1,4 +1,4 @@
-//! Rules of `kind: cli` and of bundles (AIP-29).
+//! Driver lint of `kind: cli` and of bundles (AIP-29).
 
 use haft_notation::Template;
 
@@ -41,7 +41,7 @@ pub(crate) fn shell_features(argv: &Node, report: &mut Report) {
     }
 }
 
-/// A secret where everybody on the machine could read it, or where it would stand in a text of ours.
+/// A secret where every user of the machine could read it, or where it would stand in our text.
 pub(crate) fn secrets_in(entry: &Node, report: &mut Report) {
     let argv = entry.get("argv").map(Node::items).unwrap_or_default();
     for item in argv.iter().chain(entry.get("stdin")) {

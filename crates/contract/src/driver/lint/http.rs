@@ -1,4 +1,4 @@
-//! Rules of `kind: http` (AIP-31).
+//! Driver lint of `kind: http` (AIP-31).
 
 use haft_model::host::{covers, name_of};
 

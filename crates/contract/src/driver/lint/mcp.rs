@@ -1,4 +1,4 @@
-//! Rules of `kind: mcp` (AIP-32).
+//! Driver lint of `kind: mcp` (AIP-32).
 
 use crate::host::{host_of, is_loopback};
 use crate::source::Node;

@@ -1,4 +1,4 @@
-//! Rules of `kind: sdk` (AIP-33).
+//! Driver lint of `kind: sdk` (AIP-33).
 
 use crate::source::Node;
 use crate::{Report, rules};

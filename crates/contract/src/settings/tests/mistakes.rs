@@ -1,4 +1,4 @@
-//! Mistakes in settings, each with the whole answer to it.
+//! Settings diagnostics: mistakes in `haft.toml`, each with the whole report about it.
 
 use crate::settings::read;
 use crate::{Diagnostic, Source};

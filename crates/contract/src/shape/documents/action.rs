@@ -1,4 +1,4 @@
-//! `ACTION.md` (AIP-39).
+//! Shape of `ACTION.md` (AIP-39).
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Formed, Integer, List, Map, Object, Text, Word};

@@ -1,4 +1,4 @@
-//! Agent Tool v0.2.0: a tool's declaration and its interface, as JSON.
+//! Shapes of Agent Tool v0.2.0: a tool's declaration and its interface, as JSON.
 //!
 //! The standard is open, so fields that are not listed are kept. Only what no tool can be made
 //! without is required; `J040` speaks of the rest.

@@ -1,4 +1,4 @@
-//! ARuntime: the contract of one tool, as JSON.
+//! Shape of ARuntime: the contract of one tool, as JSON.
 //!
 //! Its schema is not published, so a field's inner shape is read where it is plain and kept where it
 //! is not, and words may be written in kebab-case, camelCase or snake_case.

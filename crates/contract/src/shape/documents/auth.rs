@@ -1,4 +1,4 @@
-//! `AUTH.md` (AIP-50): how one logs in to a service.
+//! Shape of `AUTH.md` (AIP-50): the login flow of a service.
 
 use haft_notation::NotationFault;
 

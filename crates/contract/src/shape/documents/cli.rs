@@ -1,4 +1,4 @@
-//! `CLI.md` bundles and `kind: cli` (AIP-29).
+//! Shapes of `CLI.md` bundles and `kind: cli` (AIP-29).
 
 mod setup;
 

@@ -1,4 +1,4 @@
-//! `DRIVER.md`: what every kind of driver says (AIP-30).
+//! Shape of `DRIVER.md`: the fields of every kind of driver (AIP-30).
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{
@@ -12,7 +12,7 @@ use crate::shape::form::{
 };
 use crate::shape::{Shape, optional, required};
 
-/// What every driver may say; each kind adds its own fields.
+/// The fields of every driver; each kind adds its own.
 pub static DRIVER: Shape = Shape {
     title: "DRIVER.md",
     strangers: Kept,
@@ -332,7 +332,7 @@ static HEALTH: Shape = Shape {
     moved: &[],
 };
 
-/// What machine a driver or a bundle needs.
+/// Requirements on the machine of a driver or a bundle.
 pub static MACHINE: Shape = Shape {
     title: "`requires`",
     strangers: Refused(""),

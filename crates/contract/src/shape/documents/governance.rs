@@ -1,4 +1,4 @@
-//! AIP-7: `POLICY.md` of doctype `policy`, and `GOVERNANCE.md`.
+//! Shapes of AIP-7: `POLICY.md` of doctype `policy`, and `GOVERNANCE.md`.
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Flag, Formed, Integer, List, Map, Object, Set, Text, Word};
@@ -130,7 +130,7 @@ static BUDGET: Shape = Shape {
     moved: &[],
 };
 
-/// What holds in a workspace, or in a view of one.
+/// The governance of a workspace, or of a view of one.
 pub static WORKSPACE: Shape = Shape {
     title: "GOVERNANCE.md",
     strangers: Refused("G130"),

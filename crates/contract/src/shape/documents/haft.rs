@@ -1,5 +1,5 @@
-//! `metadata.haft` of a contract and of a driver's `implements` entry: what Agent Tool and ARuntime
-//! ask for beyond AIP-14.
+//! Shapes of `metadata.haft`: the fields of a contract and of a driver's `implements` entry that
+//! Agent Tool and ARuntime ask for beyond AIP-14.
 
 mod entry;
 
@@ -288,7 +288,7 @@ static FACTS: Shape = Shape {
     moved: &[],
 };
 
-/// Where a contract was imported from.
+/// The source that a contract was imported from.
 pub static IMPORTED: Shape = Shape {
     title: "`imported`",
     strangers: Refused(""),

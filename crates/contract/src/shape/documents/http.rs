@@ -1,4 +1,4 @@
-//! `kind: http` (AIP-31).
+//! Shape of `kind: http` (AIP-31).
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Integer, Map, Names, Object, Word};
@@ -17,7 +17,7 @@ static BASE_URL: TextFormat = TextFormat {
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
 
-/// What an HTTP driver adds.
+/// The fields that an HTTP driver adds.
 pub static HTTP: Shape = Shape {
     title: "DRIVER.md of kind http",
     strangers: Kept,

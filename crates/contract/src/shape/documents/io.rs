@@ -1,4 +1,4 @@
-//! The file maps of an IO block (AIP-16).
+//! Shape of the file maps of an IO block (AIP-16).
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Map, Names, Text, Word};

@@ -1,11 +1,11 @@
-//! `kind: mcp` (AIP-32).
+//! Shape of `kind: mcp` (AIP-32).
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Flag, Formed, Integer, Kinds, List, Map, Names, Object, Text, Word};
 use crate::shape::form::{FILLED, JSON_PATH, TEMPLATE, WEB_URL};
 use crate::shape::{MovedField, Shape, optional, required};
 
-/// What an MCP driver adds.
+/// The fields that an MCP driver adds.
 pub static MCP: Shape = Shape {
     title: "DRIVER.md of kind mcp",
     strangers: Kept,

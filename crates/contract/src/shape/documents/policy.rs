@@ -1,4 +1,4 @@
-//! `POLICY.md` of schema `policy/v1`: grants, limits and requirements (AIP-38).
+//! Shape of `POLICY.md` of schema `policy/v1`: grants, limits and requirements (AIP-38).
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{
@@ -15,7 +15,7 @@ pub static ADDRESS: TextFormat = pattern(
     "write `@owner/name` in lowercase letters, digits and dashes",
 );
 
-/// Somebody by scheme.
+/// A principal by scheme.
 static PRINCIPAL: TextFormat = pattern(
     "a principal",
     r"^(\*|(operator|user|org|guild|bot|group|role)://\S+|@[^\s/]+/\S+)$",
@@ -119,7 +119,7 @@ static REQUIREMENT: Shape = Shape {
 
 const APPLIES_TO: &str = "Which actions; none means all.";
 
-/// Somebody: by scheme, by reference, by file, or written out (AIP-23).
+/// A principal: by scheme, by reference, by file, or written out (AIP-23).
 pub static IDENTITIES: &[Takes] =
     &[Formed(&PRINCIPAL), Map(&BY_REFERENCE), Map(&BY_FILE), Map(&PERSON)];
 

@@ -1,4 +1,4 @@
-//! The `runner` block (AIP-17): in what process a body runs.
+//! Shape of the `runner` block (AIP-17): the process that a body runs in.
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Formed, Integer, List, Map, Word};

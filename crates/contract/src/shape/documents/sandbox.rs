@@ -1,4 +1,4 @@
-//! The `sandbox` block and `SANDBOX.md` (AIP-36): what machine commands run on.
+//! Shape of the `sandbox` block and `SANDBOX.md` (AIP-36): the machine that commands run on.
 
 use haft_notation::NotationFault;
 

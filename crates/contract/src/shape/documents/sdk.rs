@@ -1,11 +1,11 @@
-//! `kind: sdk` (AIP-33).
+//! Shape of `kind: sdk` (AIP-33).
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Map, Object, Text, Word};
 use crate::shape::form::{FILLED, JSON_PATH, PACKAGE_RANGE};
 use crate::shape::{MovedField, Shape, optional, required};
 
-/// What an SDK driver adds.
+/// The fields that an SDK driver adds.
 pub static SDK: Shape = Shape {
     title: "DRIVER.md of kind sdk",
     strangers: Kept,

@@ -1,4 +1,4 @@
-//! `SECRETS.md` (AIP-19): which secrets there are and who may use them, never what they are.
+//! Shape of `SECRETS.md` (AIP-19): which secrets exist and who may use them, never their values.
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Flag, Formed, Integer, List, Map, Object, Text, Word};
@@ -13,7 +13,7 @@ static SECRET_SLUG: TextFormat = pattern(
     "write `name` or `service/name` in lowercase letters, digits and dashes",
 );
 
-/// Where a vault is.
+/// The address of a vault.
 pub static BACKEND: TextFormat = pattern(
     "the address of a vault",
     r"^[a-z][a-z0-9-]*://",
@@ -45,7 +45,7 @@ const fn value(name: &'static str) -> MovedField {
     MovedField { name, code: "S040", help: NO_VALUES }
 }
 
-/// What to do instead of writing a value.
+/// Help for a manifest that holds a value.
 pub const NO_VALUES: &str = "keep the value in a vault; a manifest only says that there is one";
 
 /// The whole frontmatter.
@@ -95,7 +95,7 @@ static ACCESS: Shape = Shape {
     moved: &[],
 };
 
-/// Somebody who has access: exactly one of these, which no table can say.
+/// A grantee: exactly one of these fields, which no table can state.
 pub static GRANTEE: Shape = Shape {
     title: "an access entry",
     strangers: Kept,

@@ -1,4 +1,4 @@
-//! `haft.toml`: the settings of a workspace.
+//! Shape of `haft.toml`: the settings of a workspace.
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Flag, Formed, Integer, List, Map, Names, Set, Text, Word};
@@ -10,7 +10,7 @@ use crate::shape::form::settings::{
 use crate::shape::form::{FILLED, SHORT_TAG, WEB_URL};
 use crate::shape::{Field, Shape, optional, required};
 
-/// What an actor may be.
+/// The roles of an actor.
 pub const ROLES: &[&str] = &["agent", "approver", "admin", "auditor"];
 
 /// When a hook is asked.

@@ -1,4 +1,4 @@
-//! `TOOL.md`: the contract of one tool (AIP-14).
+//! Shape of `TOOL.md`: the contract of one tool (AIP-14).
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{

@@ -1,4 +1,4 @@
-//! Texts that only the settings of a workspace hold.
+//! Text formats that only `haft.toml` uses.
 
 use std::net::Ipv6Addr;
 
@@ -8,7 +8,7 @@ use super::{ANY_LENGTH, TextFormat, WEB_PATTERN, pattern, reader};
 use crate::diagnostic::did_you_mean;
 use crate::host::{host_of, is_loopback};
 
-/// Who somebody is.
+/// An actor's id.
 pub static ACTOR_ID: TextFormat = pattern(
     "an actor's id",
     r"^(user|agent):[A-Za-z0-9][A-Za-z0-9._@\-]*$",
@@ -32,7 +32,7 @@ pub static TOOL_PATTERN: TextFormat = pattern(
     "write a tool's id, with `*` for any run of characters, as in `git.*`",
 );
 
-/// Where the store is.
+/// The URL of the store.
 pub static STORE_URL: TextFormat = pattern(
     "the address of a store",
     r"^(sqlite:\S.*|postgres://\S+)$",
@@ -40,7 +40,7 @@ pub static STORE_URL: TextFormat = pattern(
     "write `sqlite:<file>` or `postgres://<host>/<database>`",
 );
 
-/// Where payloads are kept.
+/// The URL of the payloads.
 pub static PAYLOADS_URL: TextFormat = pattern(
     "the address of a payload store",
     r"^(file:\S.*|s3://\S+)$",
@@ -48,7 +48,7 @@ pub static PAYLOADS_URL: TextFormat = pattern(
     "write `file:<folder>` or `s3://<bucket>`",
 );
 
-/// Where the server listens.
+/// The listening address of the server.
 pub static LISTEN: TextFormat = reader("an address to listen on", listen_fault, LISTEN_HELP);
 
 const LISTEN_HELP: &str = "write `<host>:<port>`, as in `127.0.0.1:7311`";
@@ -66,7 +66,7 @@ fn listen_fault(text: &str) -> Option<NotationFault> {
     (!fits).then(|| fault().help(LISTEN_HELP))
 }
 
-/// A name that the server goes by.
+/// A host name of the server.
 pub static HOST_NAME: TextFormat = pattern(
     "the name of a host",
     r"^[A-Za-z0-9]([A-Za-z0-9.\-]*[A-Za-z0-9])?$",
@@ -74,7 +74,7 @@ pub static HOST_NAME: TextFormat = pattern(
     "write it without scheme and port, as in `tools.example`",
 );
 
-/// A web address that nobody on the way can read.
+/// An HTTPS address, which no hop on the way can read.
 pub static PRIVATE_URL: TextFormat = TextFormat {
     what: "a web address",
     pattern: Some(Pattern::new(WEB_PATTERN)),
@@ -89,7 +89,7 @@ pub static PRIVATE_URL: TextFormat = TextFormat {
     help: "write it with its scheme, as in `https://hooks.example`",
 };
 
-/// What a surface can be bound to.
+/// The scopes that a surface can be bound to.
 pub const SCOPES: &[&str] = &[
     "turn",
     "task",

@@ -1,8 +1,8 @@
-//! What drivers owe when their backends do not behave.
+//! Tests of the hostile-backend checks.
 
 use super::*;
 
-/// What a made-up driver does with a backend that does not behave.
+/// Behaviour of a test driver with a hostile backend.
 #[derive(Clone, Copy, Debug)]
 enum Bent {
     Right,

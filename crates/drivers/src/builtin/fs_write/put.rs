@@ -1,4 +1,4 @@
-//! The part of a write that changes something. It begins after the submission was recorded.
+//! Atomic file write: a temporary file and a rename, begun after the submission is recorded.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -17,13 +17,13 @@ use crate::builtin::refusal::PathRefusal;
 use crate::builtin::running;
 use crate::watch::Watch;
 
-/// How much is written before somebody may call it off.
+/// Bytes written between two cancellation checks.
 const PIECE: usize = 1024 * 1024;
 
-/// How many names for a file in the making are tried.
+/// How many names for the temporary file are tried.
 const TRIES: usize = 16;
 
-/// Makes names different within this process.
+/// Makes temporary names unique within this process.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 const NEW: OFlags = OFlags::WRONLY
@@ -32,7 +32,7 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Whether a file was there before.
+/// Whether the file existed before the write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     There,
@@ -40,7 +40,7 @@ enum Before {
 }
 
 impl PreparedWrite {
-    /// Writes, and says what is known of the effect.
+    /// Writes the file, and reports the effect state.
     pub(super) fn carry_out(self, watch: &Watch) -> Result<Output, Failure> {
         match self.asked.how {
             How::Replace | How::Create => self.put(watch),
@@ -48,7 +48,7 @@ impl PreparedWrite {
         }
     }
 
-    /// Writes the whole file beside its place, then puts it there in one step.
+    /// Writes a temporary file in the same folder, then renames it into place.
     fn put(&self, watch: &Watch) -> Result<Output, Failure> {
         let mut scene = Scene::new(&self.at.folder);
         let placed = self.place(&mut scene, watch);
@@ -78,8 +78,8 @@ impl PreparedWrite {
         self.rename(scene)
     }
 
-    /// A new file in the same folder. What replaces another is closed to everybody else until it has
-    /// that one's permissions.
+    /// Creates the temporary file in the same folder. One that replaces a file has mode 0600 until
+    /// it takes over that file's permissions.
     fn beside(&self, scene: &mut Scene<'_>) -> Result<File, PutFailure> {
         let mode = if self.existing.is_some() { 0o600 } else { 0o666 };
         for _ in 0..TRIES {
@@ -107,7 +107,7 @@ impl PreparedWrite {
         Ok(())
     }
 
-    /// Adds to the end of the file in one write, so that others who add do not end up in between.
+    /// Appends in one write, so that concurrent appends do not interleave.
     fn append(&self, watch: &Watch) -> Result<Output, Failure> {
         let mut scene = Scene::new(&self.at.folder);
         let stopped = watch.check().map_err(PutFailure::Stopped);
@@ -132,7 +132,7 @@ impl PreparedWrite {
         Ok(self.output(size, before))
     }
 
-    /// The file to add to. Where there was none, it is made.
+    /// Opens the file to append to, or creates it.
     fn open_end(&self, scene: &mut Scene<'_>) -> Result<(File, Before), PutFailure> {
         if let Some(existing) = &self.existing {
             let again = existing.try_clone().map_err(PathRefusal::from)?;
@@ -142,7 +142,7 @@ impl PreparedWrite {
         let flags = NEW | OFlags::APPEND;
         let mode = Mode::from_raw_mode(0o666);
         match rustix::fs::openat(scene.folder(), &self.at.name, flags, mode) {
-            // Somebody else was faster; theirs is added to.
+            // Another process created the file first; append to that one.
             Err(Errno::EXIST) => Ok((open_existing(scene.folder(), &self.at.name)?, Before::There)),
             opened => {
                 let file = File::from(opened?);
@@ -161,7 +161,7 @@ impl PreparedWrite {
         }))
     }
 
-    /// A failure before anything was in its place: what was made is taken back.
+    /// A failure before the rename: everything that was created is rolled back.
     fn failed(&self, failed: PutFailure, scene: &mut Scene<'_>) -> Failure {
         let stop = match failed {
             PutFailure::Stopped(stop) => stop,
@@ -170,14 +170,14 @@ impl PreparedWrite {
         Failure::new(stop, scene.take_back())
     }
 
-    /// It is in its place, and the disk does not promise to keep it there.
+    /// The file is in place, but the sync to disk failed.
     fn unsettled(&self, errno: Errno) -> Failure {
         let stop = PathRefusal::from(errno).about(&self.asked.place);
         Failure::new(stop, EffectState::Unknown)
     }
 }
 
-/// Why a file did not get to its place.
+/// Why a file did not reach its place.
 enum PutFailure {
     Stopped(haft_model::Stop),
     Refused(PathRefusal),
@@ -195,14 +195,14 @@ impl From<Errno> for PutFailure {
     }
 }
 
-/// Gives a file a name that nothing has yet.
+/// Renames a file without replacing another.
 fn rename_new(folder: impl AsFd, from: &str, to: &str) -> Result<(), Errno> {
     let folder = folder.as_fd();
     match rustix::fs::renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // Not every file system can; a second name for the file is as safe.
+        // Not every file system supports `RENAME_NOREPLACE`; a hard link is as safe.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             rustix::fs::linkat(folder, from, folder, to, AtFlags::empty())?;
-            // Should this fail, the scene tries again when it is taken back.
+            // If this fails, the rollback tries again.
             rustix::fs::unlinkat(folder, from, AtFlags::empty())
         }
         done => done,

@@ -1,32 +1,32 @@
-//! What a write has made so far, and how it is taken back.
+//! Rollback of a write: records the folders and the file that it created, and removes them.
 
 use haft_model::EffectState;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-/// What was made on the way to a file that is not in place yet. Dropped, it is taken back.
+/// What a write created before its file is in place. Drop rolls it back.
 pub(super) struct Scene<'a> {
     start: BorrowedFd<'a>,
-    /// The folders on the way, each with its name in the one before it if it was made here.
+    /// The folders on the way; each has its name if this write created it.
     folders: Vec<(Option<String>, OwnedFd)>,
-    /// A file of ours in the last folder.
+    /// The temporary file in the last folder.
     file: Option<String>,
 }
 
 impl<'a> Scene<'a> {
-    /// Nothing made yet, beginning at a folder.
+    /// Starts at a folder, with nothing created.
     pub(super) fn new(start: &'a OwnedFd) -> Scene<'a> {
         Scene { start: start.as_fd(), folders: Vec::new(), file: None }
     }
 
-    /// The folder that was reached.
+    /// The innermost folder reached so far.
     pub(super) fn folder(&self) -> BorrowedFd<'_> {
         self.folders.last().map_or(self.start, |(_, folder)| folder.as_fd())
     }
 
-    /// Makes a folder in the last one and goes there. One that somebody else made meanwhile will do,
-    /// and is not ours to take back.
+    /// Creates a folder in the last one and enters it. A folder that another process created
+    /// meanwhile will do, and the rollback leaves it.
     pub(super) fn enter(&mut self, name: &str) -> Result<(), Errno> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = match rustix::fs::mkdirat(self.folder(), name, Mode::from_raw_mode(0o777)) {
@@ -40,7 +40,7 @@ impl<'a> Scene<'a> {
                 Ok(())
             }
             Err(errno) => {
-                // What cannot be entered cannot be taken back later.
+                // A folder that cannot be entered cannot be rolled back later.
                 if let Some(made) = made {
                     let _ = rustix::fs::unlinkat(self.folder(), made, AtFlags::REMOVEDIR);
                 }
@@ -49,29 +49,29 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Notes that a file was made in the last folder.
+    /// Records that a file was created in the last folder.
     pub(super) fn made(&mut self, name: String) {
         self.file = Some(name);
     }
 
-    /// The file of ours, if there is one.
+    /// The temporary file, if there is one.
     pub(super) fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
-    /// Everything is where it belongs; nothing is to be taken back.
+    /// Commits: nothing is rolled back any more.
     pub(super) fn keep(&mut self) {
         self.file = None;
         self.folders.clear();
     }
 
-    /// Waits until the names of everything that was made are on the disk.
+    /// Syncs every created directory entry to disk.
     pub(super) fn settle(&self, start: &OwnedFd) -> Result<(), Errno> {
         self.folders.iter().rev().try_for_each(|(_, folder)| rustix::fs::fsync(folder))?;
         rustix::fs::fsync(start)
     }
 
-    /// Takes everything back, and says whether anything is left.
+    /// Rolls everything back, and reports whether anything is left.
     pub(super) fn take_back(&mut self) -> EffectState {
         let mut gone = true;
         if let Some(name) = self.file.take() {

@@ -1,4 +1,4 @@
-//! The lines of one file that fit a pattern.
+//! Line matching: the lines of one file that match a pattern.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -8,30 +8,30 @@ use haft_notation::SearchPattern;
 
 use crate::watch::Watch;
 
-/// How much of a file is looked at to tell text from other files.
+/// Bytes that are sampled to tell text from binary files.
 const SAMPLE: usize = 8 * 1024;
 
-/// A line that is longer is searched in pieces.
+/// Longest line in bytes; a longer one is searched in pieces.
 const LONGEST: u64 = 1024 * 1024;
 
-/// How many characters of a line are shown.
+/// Most characters of a line that are shown.
 const SHOWN: usize = 500;
 
-/// After how many lines somebody may call the search off.
+/// Lines between two cancellation checks.
 const BREATH: u64 = 1024;
 
-/// What a file has to offer.
+/// The matches of one file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FileMatches {
-    /// The number of each line that fits, and what it says.
+    /// Line number and text of each match.
     pub(super) lines: Vec<(u64, String)>,
-    /// Whether there are more than were wanted.
+    /// Whether there are more matches than asked for.
     pub(super) more: bool,
-    /// How much was read.
+    /// How many bytes were read.
     pub(super) bytes: u64,
 }
 
-/// The lines that fit, `most` of them; nothing for a file that is no text or cannot be read.
+/// The first `most` matching lines; none for a file that is binary or unreadable.
 pub(super) fn matching(
     file: File,
     pattern: &SearchPattern,

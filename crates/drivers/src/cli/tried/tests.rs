@@ -1,4 +1,4 @@
-//! Which side keeps closed what a program wanted.
+//! Tests of sandbox violations: whether the contract or the driver keeps an access closed.
 
 use std::path::{Path, PathBuf};
 

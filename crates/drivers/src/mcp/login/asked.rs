@@ -1,4 +1,5 @@
-//! A login that somebody is asked for: who gives it out, who we are there, and how far it reaches.
+//! OAuth authorization request: discovers the authorization server, selects or registers a client,
+//! and chooses the scopes.
 
 use std::sync::Arc;
 
@@ -12,36 +13,36 @@ use serde_json::Value;
 use super::guarded::AllowlistedClient;
 use super::{McpLogin, refused, taken};
 
-/// What we are called where we introduce ourselves.
+/// The client name for dynamic registration.
 const NAME: &str = "Haft";
 
-/// What a login is asked for with.
+/// The parameters of a login.
 #[derive(Clone, Debug, Default)]
 pub struct LoginRequest {
-    /// The server.
+    /// The URL of the MCP server.
     pub url: String,
-    /// Where a person is sent back to.
+    /// The redirect URI of the callback.
     pub redirect_uri: String,
-    /// What it is to reach; what the server proposes where it is empty.
+    /// The requested scopes; empty for those that the server proposes.
     pub scopes: Vec<String>,
-    /// What it is to reach beside that: what it reached before, and what a call lacked.
+    /// Further scopes: those of the previous login, and those that a call lacked.
     pub kept: Vec<String>,
-    /// Who we are to whoever gives out logins.
+    /// The OAuth client to use.
     pub client: RegisteredClient,
 }
 
-/// Who we are to whoever gives out logins, where that was settled before.
+/// The OAuth client, where it was registered beforehand.
 #[derive(Clone, Debug, Default)]
 pub struct RegisteredClient {
-    /// What we are known by, where somebody registered us.
+    /// The client id; `None` for dynamic registration or a metadata document.
     pub id: Option<String>,
-    /// What proves it, where something does.
+    /// The client secret of a confidential client.
     pub secret: Option<Secret>,
-    /// Where a document lies that says who we are, for those who read one.
+    /// The URL of a client id metadata document, for authorization servers that support it.
     pub document: Option<String>,
 }
 
-/// A login that a person has to agree to.
+/// An authorization that a person has to grant.
 pub struct PendingAuthorization {
     session: AuthorizationSession,
     store: InMemoryCredentialStore,
@@ -49,8 +50,9 @@ pub struct PendingAuthorization {
 }
 
 impl PendingAuthorization {
-    /// Finds out who gives out logins for a server, introduces us there, and asks. The guard says
-    /// which addresses may be reached; those of one's own network only where it opens them.
+    /// Discovers the authorization server, registers the client where needed, and starts the
+    /// authorization. The guard limits the addresses; those of the local network only where it
+    /// opens them.
     pub async fn begin(
         wish: LoginRequest,
         guard: AddressGuard,
@@ -80,20 +82,20 @@ impl PendingAuthorization {
         Ok(PendingAuthorization { session, store, secret: client.secret })
     }
 
-    /// The address at which a person agrees.
+    /// The URL of the authorization page.
     pub fn address(&self) -> &str {
         self.session.get_authorization_url()
     }
 
-    /// Takes the whole address to which the person was sent back. It has to be an answer to this very
-    /// question, by whoever was asked.
+    /// Exchanges the code of the callback URL for a token. It must answer this very request, and
+    /// come from the authorization server that was asked.
     pub async fn answered(self, sent_back_to: &str) -> Result<McpLogin, Stop> {
         self.session.handle_callback_url(sent_back_to).await.map_err(refused)?;
         taken(&self.store, self.secret.as_ref()).await
     }
 }
 
-/// Somebody who knows who gives out logins for a server, and whether documents are read there.
+/// Discovers the authorization server; the flag says whether it reads client metadata documents.
 pub(super) async fn manager(
     url: &str,
     guard: AddressGuard,
@@ -116,8 +118,7 @@ pub(super) async fn manager(
     Ok((manager, reads))
 }
 
-/// How far a login is to reach: as far as the driver says or the server proposes, and never less far
-/// than it did before.
+/// Selects the scopes: the driver's or the server's proposal, plus those of the previous login.
 async fn reaching(manager: &AuthorizationManager, wish: &LoginRequest) -> Vec<String> {
     let mut scopes = wish.scopes.clone();
     if scopes.is_empty() {
@@ -131,7 +132,7 @@ async fn reaching(manager: &AuthorizationManager, wish: &LoginRequest) -> Vec<St
     scopes
 }
 
-/// Registers us. What we registered as is kept with the login, because it renews it too.
+/// Dynamic client registration. The stored login keeps the client, because a refresh needs it.
 async fn registered(
     manager: &mut AuthorizationManager,
     wish: &LoginRequest,

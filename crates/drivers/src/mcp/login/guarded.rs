@@ -1,4 +1,4 @@
-//! Requests of a login, by the rules of every other request of ours.
+//! OAuth HTTP client: sends the requests of a login through the address guard.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::web::{
     ConnectRoute, DnsLookup, HttpResponse, Outgoing, Sending, SubmissionPoint, look_up,
 };
 
-/// The largest answer of whoever gives out logins.
+/// Size limit of a response of the authorization server, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A client for the login to one server.
+/// An HTTP client for the login to one server.
 pub(super) struct AllowlistedClient {
     guard: AddressGuard,
     lookup: DnsLookup,
-    /// Whether the server is on this machine; then whoever gives out logins for it may be as well.
+    /// Whether the server is on this machine; then the authorization server may be as well.
     here: bool,
 }
 
@@ -35,7 +35,7 @@ impl AllowlistedClient {
         AllowlistedClient { guard, lookup: look_up, here }
     }
 
-    /// Asks a server something harmless without a login, for what it then says of logins.
+    /// Sends `server/discover` without credentials, and returns the challenge of the response.
     pub(super) async fn knock(&self, server: &str) -> Option<String> {
         let version = ProtocolVersion::LATEST;
         let own = json!({ "name": "haft", "version": env!("CARGO_PKG_VERSION") });
@@ -104,7 +104,7 @@ impl OAuthHttpClient for AllowlistedClient {
     }
 }
 
-/// What an answer says. A stream of events has no end, and nothing for a login in it.
+/// Reads the body; an event stream, which does not end, reads as empty.
 async fn read(answer: &mut HttpResponse<'_>) -> Result<Vec<u8>, OAuthHttpClientError> {
     if answer.media_type().as_deref() == Some("text/event-stream") {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Which interpreter is found, and what it needs to see.
+//! Tests of interpreter lookup: which interpreter is found, and what it needs to see.
 
 use std::os::unix::fs::symlink;
 
@@ -7,7 +7,7 @@ use haft_testkit::Folder;
 
 use super::*;
 
-/// A workspace beside an installation of Python and a script that only looks like one.
+/// A workspace beside a Python installation and a shim script.
 fn machine() -> Folder {
     let folder = Folder::new()
         .file("shims/python3", "#!/bin/sh\nexec pick python3\n")
@@ -42,7 +42,7 @@ fn found(folder: &Folder, runtime: Runtime, named: Option<&str>, path: &str) -> 
     };
     let folders: Vec<_> =
         path.split(':').map(|name| base.join(name).display().to_string()).collect();
-    // The environment of a place is a plain function, so each thread of tests has its own.
+    // The environment is a plain function, so each test thread has its own.
     PATH.with(|path| path.replace(folders.join(":")));
     let place = place(|name| (name == "PATH").then(|| PATH.with(|path| path.borrow().clone())));
     match Interpreter::of(&package, &base.join("work"), &place) {

@@ -1,7 +1,7 @@
-//! What lies in a strongbox, open and closed.
+//! File format of the encrypted store: a header of two lines, and the encrypted values as base64.
 //!
-//! Closed it is three lines: what it is, which key opens it, and the rest. The first two are not
-//! secret, and a change of any line is found.
+//! The header names the format and the key. It is not secret, and it is authenticated with the
+//! values.
 
 use std::fmt::Write as _;
 use std::io;
@@ -13,10 +13,10 @@ use haft_model::{Code, Digest, Secret, Stop, Timestamp};
 use haft_seal::Key;
 use serde::{Deserialize, Serialize};
 
-/// What the file says that it is.
+/// The format line of the file.
 const FIRST_LINE: &str = "haft secrets 1";
 
-/// The values, each of one secret and one holder.
+/// The values, one for each secret and holder.
 #[derive(Default)]
 pub(super) struct Contents {
     values: Vec<StoredSecret>,
@@ -29,18 +29,18 @@ struct StoredSecret {
     since: Timestamp,
 }
 
-/// Somebody who has a value of a secret.
+/// A value of the store, without the value itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Of which secret.
+    /// The slug of the secret.
     pub slug: String,
-    /// Who; nobody in particular where the value is for all.
+    /// The actor whose value it is; `None` for the shared value.
     pub holder: Option<String>,
-    /// Since when.
+    /// When the value was stored.
     pub since: Timestamp,
 }
 
-/// One value as it is written.
+/// One value, for serialization.
 #[derive(Serialize)]
 struct Writing<'a> {
     slug: &'a str,
@@ -50,7 +50,7 @@ struct Writing<'a> {
     since: Timestamp,
 }
 
-/// One value as it is read.
+/// One value, for deserialization.
 #[derive(Deserialize)]
 struct Reading {
     slug: String,
@@ -94,14 +94,14 @@ impl Contents {
         self.values.len() < before
     }
 
-    /// The contents, closed with a key.
+    /// Encrypts the contents with a key.
     pub(super) fn close(&self, key: &Key) -> io::Result<String> {
         let head = head(key);
         let closed = haft_seal::close(key, head.as_bytes(), self.text()?.expose().as_bytes())?;
         Ok(format!("{head}{}\n", STANDARD.encode(closed)))
     }
 
-    /// The contents of what was closed. Another key, and a file that was changed, are told apart.
+    /// Decrypts the contents. A wrong key is distinguished from a damaged file.
     pub(super) fn open(closed: &str, key: &Key, file: &Path) -> Result<Contents, Stop> {
         let broken = |what: &str| {
             let words = format!("`{}` {what}", file.display());
@@ -126,8 +126,8 @@ impl Contents {
         Ok(Contents { values })
     }
 
-    /// The contents as lines of JSON. There is room for them from the start, so that no copy of a
-    /// value is left behind where the text grew.
+    /// The contents as JSON lines. The buffer is allocated in full, so that growing it leaves no
+    /// copy of a value behind.
     fn text(&self) -> io::Result<Secret> {
         let room: usize =
             self.values.iter().map(|stored| stored.value.expose().len() * 6 + 500).sum();
@@ -159,7 +159,7 @@ impl From<Reading> for StoredSecret {
     }
 }
 
-/// What stands before the closed part, and is protected with it.
+/// The header, which is authenticated with the encrypted values.
 fn head(key: &Key) -> String {
     let mut head = String::new();
     let _ = writeln!(head, "{FIRST_LINE}");
@@ -167,7 +167,7 @@ fn head(key: &Key) -> String {
     head
 }
 
-/// By what a key is known to those who do not have it.
+/// The fingerprint of a key, which does not reveal it.
 fn key_name(key: &Key) -> String {
     let digest = Digest::of_parts(&[b"haft secrets key".as_slice(), key]);
     let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(16).collect();

@@ -1,4 +1,4 @@
-//! Where the key of a strongbox lies: in a file of its owner, or in the environment.
+//! Encryption key of the store: loaded from the environment or from a private file.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -10,17 +10,17 @@ use haft_seal::Key;
 
 use crate::vault::private;
 
-/// Where a key is looked for.
+/// Where the key is stored.
 #[derive(Clone, Debug)]
 pub struct KeyPlace {
-    /// The key itself, in hexadecimal, where somebody hands it over; then no file is looked at.
+    /// The key in hexadecimal, from the environment; takes precedence over the file.
     pub given: Option<Secret>,
-    /// The file that holds it; none where nobody can say where that would be.
+    /// The key file; `None` where the home folder is unknown.
     pub file: Option<PathBuf>,
 }
 
 impl KeyPlace {
-    /// The key that is there.
+    /// Loads the key.
     pub(super) fn load(&self) -> Result<Key, Stop> {
         if let Some(given) = &self.given {
             return parsed(given);
@@ -37,7 +37,7 @@ impl KeyPlace {
         }
     }
 
-    /// The key, made if there is none yet.
+    /// Loads the key, or generates it where there is none yet.
     pub(super) fn load_or_make(&self) -> Result<Key, Stop> {
         if self.given.is_some() {
             return self.load();

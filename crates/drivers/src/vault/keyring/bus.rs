@@ -1,4 +1,4 @@
-//! What is said to the Secret Service, and what it may answer.
+//! Secret Service protocol: the D-Bus calls to the keyring.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ const SERVICE: &str = "org.freedesktop.Secret.Service";
 const COLLECTION: &str = "org.freedesktop.Secret.Collection";
 const ITEM: &str = "org.freedesktop.Secret.Item";
 
-/// What stands for "no object", such as a prompt that is not needed.
+/// The null object path, such as for a prompt that is not needed.
 const NOTHING: &str = "/";
 
-/// Why the keyring was of no use.
+/// Why a keyring operation failed.
 #[derive(Debug)]
 pub(super) enum KeyringFault {
     NoBus,
@@ -29,7 +29,7 @@ pub(super) enum KeyringFault {
     Other(String),
 }
 
-/// A value on its way: the session, how it is closed in that session, the value, and what it is.
+/// The Secret struct of the protocol: session, parameters, value and content type.
 type SecretStruct = (OwnedObjectPath, Vec<u8>, Vec<u8>, String);
 
 /// An open session with the keyring, which ends with its connection.
@@ -39,8 +39,8 @@ pub(super) struct Bus {
 }
 
 impl Bus {
-    /// Values travel in the open: nobody but this person's own programs hears what this bus carries,
-    /// and each of those can ask the keyring itself.
+    /// Opens a session without encryption: only programs of the same user read this bus, and each
+    /// of those can ask the keyring itself.
     pub(super) async fn open(address: &str) -> Result<Bus, KeyringFault> {
         let connection =
             Builder::address(address).build().await.map_err(|_| KeyringFault::NoBus)?;
@@ -50,7 +50,7 @@ impl Bus {
         Ok(Bus { connection, session })
     }
 
-    /// The one entry of this name; none where there is none.
+    /// The only entry of this service and user; `None` where there is none.
     pub(super) async fn find(
         &self,
         service: &str,
@@ -59,7 +59,7 @@ impl Bus {
         let (mut open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) =
             self.call(ROOT, SERVICE, "SearchItems", &(named(service, user),)).await?;
         match (open.len() + locked.len(), open.pop()) {
-            // Some keep to themselves what they have while they are locked.
+            // Some keyrings hide their entries while they are locked.
             (0, _) => match self.collection().await? {
                 Some(collection) if self.is_locked(&collection).await? => Err(KeyringFault::Locked),
                 Some(_) | None => Ok(None),
@@ -109,7 +109,7 @@ impl Bus {
         unprompted(&prompt)
     }
 
-    /// Where new entries go.
+    /// The default collection, where new entries go.
     async fn collection(&self) -> Result<Option<OwnedObjectPath>, KeyringFault> {
         let (found,): (OwnedObjectPath,) =
             self.call(ROOT, SERVICE, "ReadAlias", &("default",)).await?;
@@ -160,12 +160,12 @@ where
     answer.map_err(fault)?.body().deserialize().map_err(fault)
 }
 
-/// What an entry is found by; libraries of other languages keep theirs under the same two words.
+/// The attributes of an entry; libraries of other languages use the same two.
 fn named<'a>(service: &'a str, user: &'a str) -> HashMap<&'static str, &'a str> {
     HashMap::from([("service", service), ("username", user)])
 }
 
-/// A change that waits for somebody to type a password was not made.
+/// Refuses a change that awaits a password prompt, because it was not made.
 fn unprompted(prompt: &ObjectPath<'_>) -> Result<(), KeyringFault> {
     if prompt.as_str() == NOTHING { Ok(()) } else { Err(KeyringFault::Locked) }
 }

@@ -1,4 +1,4 @@
-//! Drivers: whether each could serve a call of somebody now.
+//! Driver checks: whether each driver could serve a call of the actor now.
 
 use haft_catalog::{AuthState, DriverState, Health, Probe};
 use haft_model::{Actor, Timestamp};
@@ -40,7 +40,7 @@ fn examined(driver: &str, state: &DriverState) -> DoctorFinding {
     }
 }
 
-/// What is known in its favour.
+/// The favourable facts about a driver.
 fn known(state: &DriverState) -> String {
     let program = (state.installed == Probe::Passed).then_some("its program is there");
     let version = (state.version == Probe::Passed).then_some("its version fits");

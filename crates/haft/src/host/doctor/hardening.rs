@@ -1,6 +1,7 @@
-//! Misconfigurations that nothing fails by, and that an attacker or an accident would use.
+//! Hardening checks: misconfigurations that break nothing, and that an attacker or an accident
+//! would use.
 //!
-//! Each is told only where it is so, with what to do about it.
+//! Each is reported only where it applies, with its remedy.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -19,7 +20,7 @@ use super::super::{Host, hooks, vault};
 use super::{Degree, DoctorFinding};
 use crate::workspace::SIDE_FILES;
 
-/// How many calls are looked at.
+/// How many recent calls are examined.
 const CALLS: usize = 50;
 
 /// How far the clock of one call may go back before it counts as a step.
@@ -51,7 +52,7 @@ impl Host {
     fn memory_examined(&self, memory: &TotalMemory) -> Option<DoctorFinding> {
         let walls = hooks::place(&self.workspace(), &self.given).walls;
         match (walls, memory) {
-            // That is told already, and worse.
+            // Another check reports that already, and worse.
             (Walls::Off | Walls::Missing, _) => None,
             (_, TotalMemory::V2(_) | TotalMemory::V1(_)) => None,
             (_, TotalMemory::EachProcess(why)) => {
@@ -124,7 +125,7 @@ impl Host {
         }
     }
 
-    /// Whether callers who show nothing are somebody whose word counts.
+    /// Whether callers without a token act as a person or hold a privileged role.
     fn default_actor_examined(&self) -> Option<DoctorFinding> {
         let workspace = self.workspace();
         let id = &workspace.settings().workspace.default_actor;
@@ -144,7 +145,7 @@ impl Host {
         Some(DoctorFinding::new("actor", degree, words).mended_by(mend))
     }
 
-    /// Whether what is recorded lies where it can stay, and where locks hold.
+    /// Whether the store lies on a file system that persists it, and where locks hold.
     fn store_folder_examined(&self) -> Option<DoctorFinding> {
         let db = self.workspace().store_files().ok()?.db;
         let existing = db.ancestors().find(|path| path.exists())?;
@@ -162,7 +163,7 @@ impl Host {
         Some(DoctorFinding::new("store", Degree::Warning, words).mended_by(mend))
     }
 
-    /// The circuit breakers that are open, as far as processes of the workspace told.
+    /// The open circuit breakers, as far as processes of the workspace recorded them.
     fn circuits_examined(&self, now: Timestamp) -> Vec<DoctorFinding> {
         let watch = self.watch();
         let open = watch.open_circuits(now).into_iter().map(|(circuit, rest)| {
@@ -175,7 +176,7 @@ impl Host {
         open.collect()
     }
 
-    /// Hooks that cannot be started, and calls that ended because one could not be heard.
+    /// Hooks that cannot be started, and calls that ended because a hook failed.
     fn hooks_examined(&self, runs: &[Run]) -> Vec<DoctorFinding> {
         let workspace = self.workspace();
         let mut found = Vec::new();
@@ -269,7 +270,7 @@ fn file_system<'m>(mounts: &'m str, folder: &Path) -> Option<&'m str> {
     best.map(|(_, kind)| kind)
 }
 
-/// Whether the clock went back while a call was under way.
+/// Whether the clock went back while a call was in flight.
 async fn steps(reader: &Reader, runs: &[Run]) -> Option<DoctorFinding> {
     for run in runs {
         let Ok(story) = reader.story(&run.invocation_id).await else { continue };

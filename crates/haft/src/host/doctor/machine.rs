@@ -1,4 +1,4 @@
-//! The machine: what confines programs, who may read keys, and what time it is.
+//! Machine checks: the sandbox, the permissions of keys, and the clock.
 
 use std::future::pending;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use haft_sandbox::{ConfinedProgram, ExitKind, Walls};
 use super::super::{Host, hooks, vault};
 use super::{Degree, DoctorFinding};
 
-/// How long a program that does nothing may take.
+/// Timeout of a program that does nothing.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A day before which no clock can be right.
@@ -80,7 +80,7 @@ impl Host {
         if all.is_empty() { "no programs yet".to_owned() } else { all.join(", ") }
     }
 
-    /// Whether somebody else may read keys, or what they open.
+    /// Whether another user may read keys, or what they open.
     pub(super) fn keys_examined(&self) -> Vec<DoctorFinding> {
         let mut files: Vec<PathBuf> = Vec::new();
         if let Ok(store) = self.workspace().store_files()

@@ -1,5 +1,5 @@
-//! Separation of duties: approvals that need more distinct persons than there are, and auditors who
-//! are more than auditors.
+//! Separation of duties checks: approvals that need more distinct persons than there are, and
+//! auditors with further roles.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What is on record: the store itself, calls of which nobody knows, questions, and secrets.
+//! Record checks: the store itself, calls with an unknown outcome, open approvals, and missing
+//! secrets.
 
 use haft_ledger::{QuestionFilter, RunFilter};
 use haft_model::Timestamp;
@@ -10,7 +11,7 @@ use super::{Degree, DoctorFinding};
 const MOST: usize = 1000;
 
 impl Host {
-    /// Where facts are kept, and whether they can be.
+    /// The store's location, and whether it can be written.
     pub(super) async fn store_examined(&self) -> Option<DoctorFinding> {
         let files = self.workspace().store_files();
         let shown = match &files {
@@ -46,7 +47,7 @@ impl Host {
         Some(found.mended_by("set `XDG_STATE_HOME`, or `[store] identity_file` in haft.toml"))
     }
 
-    /// Calls and questions that wait for people, and secrets that nobody gave a value.
+    /// Calls and approvals that wait for people, and secrets without a value.
     pub(super) async fn calls_examined(&self) -> Vec<DoctorFinding> {
         let mut found = Vec::new();
         let broken = |what: &str, says: String| DoctorFinding::new(what, Degree::Broken, says);

@@ -1,4 +1,4 @@
-//! Settings that were not accepted, state that lies where it can be lost, and what runs left behind.
+//! Settings checks: unaccepted settings, state that can be lost, and the leftovers of runs.
 
 use std::fs;
 

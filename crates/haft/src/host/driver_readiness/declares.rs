@@ -1,4 +1,4 @@
-//! What a driver declares about itself, as far as its state depends on it.
+//! Readiness declarations: the parts of a driver's manifest that its state depends on.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,22 +10,22 @@ use serde_json::Value;
 
 use super::super::uses;
 
-/// What one driver declares. Its manifest is read once.
+/// The declarations of one driver. Its manifest is parsed once.
 pub(super) struct Declares {
     pub(super) auth: Option<AuthBlock>,
-    /// Whether there is a login that somebody can go through.
+    /// Whether it declares a login flow that a person can go through.
     pub(super) has_way: bool,
     /// Its program, where it has one.
     pub(super) program: Option<Provision>,
-    /// Whether it says how its program is asked for its version.
+    /// Whether it declares a version check.
     pub(super) asks_version: bool,
-    /// Whether it says how its backend is looked at.
+    /// Whether it declares a health check.
     pub(super) is_looked_at: bool,
     /// The steps of its set-up.
     pub(super) steps: Vec<String>,
     /// The secrets that each of its entries uses.
     used: Vec<Vec<String>>,
-    /// Those of all of them.
+    /// The secrets of all entries together.
     all: Vec<String>,
 }
 

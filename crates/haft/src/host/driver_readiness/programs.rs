@@ -1,4 +1,4 @@
-//! The programs of drivers: whether they are there, set up, and of the right version.
+//! Program readiness: whether a driver's program is installed, set up, and of the right version.
 
 use haft_catalog::{Mend, Probe};
 use haft_contract::Driver;
@@ -37,7 +37,7 @@ impl Watch {
             let why = format!("step `{left}` of its set-up is not done");
             return (Probe::Failed(Mend { why, run: run() }), Probe::NotLooked);
         }
-        // What somebody learned of another file says nothing about this one.
+        // A record about another file says nothing about this one.
         let same = provision.stamp();
         let looked = known.into_iter().flatten().map(|(_, record)| record);
         let mut looked = looked.filter(|record| record.program.is_some() && record.program == same);
@@ -53,8 +53,8 @@ impl Watch {
         (Probe::Passed, version)
     }
 
-    /// Asks the program of a driver for its version, where the driver says how and nobody asked this
-    /// very file yet, and puts the answer on record.
+    /// Runs the version check of a driver's program, where it declares one and this very file has
+    /// no record yet, and records the answer.
     pub(in crate::host) async fn ask_version(&self, driver: &Driver) -> Result<(), Error> {
         if driver.kind != DriverKind::Cli {
             return Ok(());
@@ -83,7 +83,7 @@ impl Watch {
         readiness.put(driver.id.as_str(), person, record)
     }
 
-    /// Whether somebody asked this very file.
+    /// Whether a version check of this very file is on record.
     fn knows(&self, driver: &Driver, file: &str) -> bool {
         let records = self.records.get(|_| Readiness::file(&self.root).read::<Records>());
         let mut known = records.get(driver.id.as_str()).into_iter().flatten();

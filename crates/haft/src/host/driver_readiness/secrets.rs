@@ -1,4 +1,4 @@
-//! Which secrets somebody would not get, looked up once for each change of the file of values.
+//! Missing secrets: which secrets an actor lacks, cached until the file of values changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use haft_model::Stop;
 
 use crate::readiness::{Stamp, stamp};
 
-/// Why somebody would not get a secret, by secret and actor, as of one file of values. Nothing that
-/// was opened is kept.
+/// Why an actor lacks a secret, by secret and actor, as of one file of values. No opened value is
+/// kept.
 type MissingSecrets = (Stamp, HashMap<(String, String), Option<Stop>>);
 
 pub(super) struct Secrets {
@@ -23,7 +23,7 @@ impl Secrets {
         Secrets { keeper, seen: Mutex::default() }
     }
 
-    /// Of each secret, why somebody would not get it; nothing where nobody here can tell.
+    /// Of each secret, why the actor lacks it; `None` where only an external vault can tell.
     pub(super) async fn missing(&self, names: &[String], who: &str) -> Option<Vec<Option<Stop>>> {
         let mut missing = Vec::with_capacity(names.len());
         for name in names {
@@ -32,8 +32,8 @@ impl Secrets {
         Some(missing)
     }
 
-    /// Of each secret, whether somebody would get it, for those who cannot wait; nothing where nobody
-    /// here can tell.
+    /// Of each secret, whether the actor has it, for callers that cannot wait; `None` where only an
+    /// external vault can tell.
     pub(super) fn there(&self, names: &[String], who: &str) -> Option<Vec<bool>> {
         let keeper = self.keeper.as_deref()?;
         Some(names.iter().map(|name| self.there_now(keeper, name, who)).collect())
@@ -68,7 +68,7 @@ impl Secrets {
         missing
     }
 
-    /// What is known of one file of values.
+    /// The cache of one file of values; a new stamp empties it.
     fn seen(&self, now: Stamp) -> MutexGuard<'_, MissingSecrets> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.0 != now {

@@ -1,4 +1,4 @@
-//! The backend of the model: what it does is up to the dice, and its own book has every effect.
+//! Model backend: random numbers decide what it does, and its own book has every effect.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,7 +24,7 @@ struct Pages {
     happened: Vec<Happened>,
     /// The keys of everything that took effect.
     keys: Vec<String>,
-    /// How many requests are under way, by call and by key.
+    /// How many requests are in flight, by call and by key.
     flying: HashMap<String, usize>,
 }
 
@@ -130,7 +130,7 @@ impl Book {
         Flight { book: self.clone(), names }
     }
 
-    /// What the backend says of a key: nothing certain while a request is under way.
+    /// What the backend says of a key: nothing certain while a request is in flight.
     fn state(&self, key: &str) -> &'static str {
         if self.is_flying(key) || self.dice.lock().unwrap().below(4) == 0 {
             return "who knows";

@@ -1,4 +1,4 @@
-//! What must hold once everything has come to rest.
+//! Final checks of the model: what must hold once everything has come to rest.
 
 use std::collections::HashMap;
 

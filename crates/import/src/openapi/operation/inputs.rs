@@ -1,4 +1,5 @@
-//! The input of a contract, out of the parameters and the body of an operation.
+//! Operation inputs: the input schema of a contract, from the parameters and the body of an
+//! operation.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use crate::openapi::parameter::{Parameter, ParameterLocation, is_several};
 use crate::schema::{Shaper, Side};
 use crate::text::{self, UniqueNames};
 
-/// What is collected.
+/// Collects the inputs of an operation.
 pub(super) struct Inputs<'a, 'd> {
     shaper: Shaper<'a, 'd>,
     taken: UniqueNames,

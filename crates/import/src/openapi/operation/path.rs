@@ -1,4 +1,4 @@
-//! Paths: `/pets/{id}` with a placeholder for each of its parameters.
+//! Path templates: `/pets/{id}` with a placeholder for each of its parameters.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! What requests and answers carry: a parameter and a schema in 2.0, media types in 3.0.
+//! Swagger payloads: converts the body parameters and schemas of 2.0 to the media types of 3.0.
 
 use serde_json::{Map, Value, json};
 

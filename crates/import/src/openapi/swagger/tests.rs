@@ -1,4 +1,4 @@
-//! A document of Swagger 2.0 in, the document of OpenAPI 3.0 that says the same out.
+//! Swagger conversion tests: a 2.0 document in, the equivalent OpenAPI 3.0 document out.
 
 use super::*;
 

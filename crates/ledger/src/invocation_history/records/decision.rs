@@ -1,4 +1,4 @@
-//! Decisions as records: who settled it, why, and what was judged.
+//! Permission decision records: who settled it, why, and what was judged.
 
 use haft_model::{Decided, Decision, Layer, MutationSource, Opinion, QuestionId, Verdict};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ impl Story {
             .set("expires_at", decided.expires_at);
     }
 
-    /// What the last person who agreed had to say.
+    /// The feedback of the last person who approved.
     fn feedback(&self, id: &QuestionId) -> Option<&str> {
         let asked = self.questions.iter().find(|asked| asked.question.id == *id)?;
         let yes = asked.answers.iter().rev().find(|answer| answer.approves)?;
@@ -70,7 +70,7 @@ fn fill(record: &mut Record, decision: &Decision) {
         .set("decided_at", decision.decided_at);
 }
 
-/// The names of rules and the like that some layers spoke by, each once.
+/// Deduplicated names of the rules that some layers spoke by.
 pub(super) fn refs(decision: &Decision, wanted: fn(Layer) -> bool) -> Vec<&str> {
     let speaking = decision.opinions.iter().filter(|opinion| wanted(opinion.layer));
     let mut names: Vec<_> = speaking.filter_map(|opinion| opinion.rule.as_deref()).collect();
@@ -79,7 +79,7 @@ pub(super) fn refs(decision: &Decision, wanted: fn(Layer) -> bool) -> Vec<&str> 
     names
 }
 
-/// Why, in the standard's form.
+/// The reason, in the standard's form.
 pub(super) fn reason(opinion: Option<&Opinion>) -> Value {
     let Some(opinion) = opinion else {
         return json!({"type": "other", "message": "nobody spoke up for the call"});
@@ -114,7 +114,7 @@ fn is_rule(layer: Layer) -> bool {
     kind(layer) == "rule"
 }
 
-/// Whether a layer speaks by policies.
+/// Whether a layer is backed by policies.
 pub(super) fn is_policy(layer: Layer) -> bool {
     kind(layer) == "policy"
 }

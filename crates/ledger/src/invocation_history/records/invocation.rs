@@ -1,4 +1,4 @@
-//! The invocation record: one call from the outside.
+//! Invocation record: one call as outsiders see it.
 
 use haft_model::{InvocationId, Timestamp};
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ impl Story {
         record.done()
     }
 
-    /// The intent, in the form that the standard has for it.
+    /// The idempotency block of the standard.
     fn idempotency(&self) -> Option<Value> {
         let (intent, state) = self.intent.as_ref().zip(self.intent_state())?;
         let mut fields = json!({
@@ -91,7 +91,7 @@ impl Story {
         for (name, kept) in inputs {
             record.set(name, kept.as_ref().map(|kept| &kept.digest));
         }
-        // Of the values themselves only what the contract allows into the log.
+        // Only the values that the contract allows into the log.
         let shown = self.inputs.observable.as_ref().or(self.inputs.model.as_ref());
         record.set("input_keys", shown.map(|kept| &kept.keys));
         record.set("input_shown", shown.map(|kept| &kept.shown));
@@ -143,7 +143,7 @@ impl Story {
             .set("evidence_refs", entries);
     }
 
-    /// The traces that whoever made the call named.
+    /// Trace references that the caller sent.
     fn traces(&self) -> Vec<&Value> {
         let named = self.native.iter();
         named.filter(|one| one.get("source").is_some_and(|of| of == "telemetry")).collect()
@@ -153,7 +153,7 @@ impl Story {
         self.context_modifiers.iter().map(|(at, one)| dated(at, one)).collect()
     }
 
-    /// What whoever made the call knows it by.
+    /// The caller's own id of the call.
     pub fn native_call_id(&self) -> Option<&str> {
         let named = |name| self.native.iter().find_map(|one| one.get(name).and_then(Value::as_str));
         named("native_call_id").or_else(|| named("id"))
@@ -169,7 +169,7 @@ fn dated(at: &Timestamp, fact: &impl serde::Serialize) -> Value {
     fact
 }
 
-/// A list that has something in it.
+/// The list, unless it is empty.
 fn some<T>(list: &[T]) -> Option<&[T]> {
     (!list.is_empty()).then_some(list)
 }

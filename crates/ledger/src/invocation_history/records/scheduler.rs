@@ -1,4 +1,4 @@
-//! How a call was scheduled, as records: its own facts, and the rules of its batch.
+//! Scheduler records: how a call was queued, and the scheduler policy of its batch.
 
 use haft_model::ResourceLock;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::super::Story;
 use super::Record;
 
 impl Story {
-    /// What a scheduler has to know of the call itself; nothing where it never got that far.
+    /// The scheduler block of the call; `None` where the call never got that far.
     pub(super) fn scheduler(&self) -> Option<Value> {
         let mut fields = Map::new();
         let mut set = |name: &str, value: Value| fields.insert(name.to_owned(), value);
@@ -37,7 +37,7 @@ impl Story {
         Some(&policy.scheduler_policy_id)
     }
 
-    /// The rules of the call's batch, with what this call holds under them.
+    /// The scheduler policy of the call's batch, with the locks of this call.
     pub(super) fn scheduler_policy(&self) -> Option<Value> {
         let place = self.batch.as_ref()?;
         let policy = place.policy.as_ref()?;

@@ -1,5 +1,6 @@
-//! Lists of runs. Which index serves a filter is said here and not left to a guess: newest first is
-//! the order of every one of them, so that a page of a long list costs as much as a page.
+//! Run pagination: picks the index for each filter explicitly.
+//!
+//! Newest first is the order of every index, so a page of a long list costs as much as a page.
 
 use haft_model::{Code, InvocationId, QuestionId, Status};
 use rusqlite::types::Value;
@@ -12,7 +13,7 @@ use crate::{Run, RunFilter};
 const COLUMNS: &str =
     "invocation, tool, actor, tenant, status, effect, code, approval, created, ended, seq";
 
-/// The runs that a filter lets through, newest first.
+/// The runs that match a filter, newest first.
 pub(crate) fn runs(db: &Connection, filter: &RunFilter) -> Result<Vec<Run>> {
     let before = match &filter.before {
         Some(before) => {
@@ -41,8 +42,8 @@ pub(crate) fn all_runs(db: &Connection) -> Result<Vec<Run>> {
     db.prepare(&format!("SELECT {COLUMNS} FROM runs ORDER BY seq"))?.query_map([], run)?.collect()
 }
 
-/// The queries of a filter, each with its values. Runs that went wrong are few among many, and each
-/// way of going wrong has its own stretch of the index, so each is asked for by itself.
+/// The queries of a filter, each with its values. Failed runs are few among many, and each failed
+/// status has its own range of the index, so each is queried by itself.
 pub(super) fn queries(filter: &RunFilter, before: Option<i64>) -> Vec<(String, Vec<Value>)> {
     let ill = |status: &Status| status.is_terminal() && *status != Status::Succeeded;
     let narrow = filter.id.is_some() || filter.unknown || filter.open;

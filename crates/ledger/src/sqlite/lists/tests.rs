@@ -1,4 +1,4 @@
-//! No list is made by looking at everything: the plans that SQLite makes are part of the promise.
+//! Query plan tests: no list scans everything, so SQLite's plans are part of the promise.
 
 use haft_model::{
     Charge, Compensating, CompensationEnded, Digest, EffectState, Event, Fact, InvocationId,
@@ -32,7 +32,7 @@ fn every_run_list_is_read_from_ordered_index() {
     let any = RunFilter::default;
     let text = |text: &str| Some(text.to_owned());
     for (filter, expected) in [
-        // The newest of all, until there are enough.
+        // The newest of all, until the page is full.
         (any(), vec!["SCAN runs"]),
         (
             RunFilter { id: Some(InvocationId::from("inv_1")), ..any() },

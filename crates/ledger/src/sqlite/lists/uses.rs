@@ -1,4 +1,4 @@
-//! The list of attempts that limits count.
+//! Attempt queries: the list that quotas count.
 
 use haft_model::{DriverId, InvocationId, Timestamp};
 use rusqlite::types::Value;
@@ -10,7 +10,7 @@ use crate::{Use, UseFilter};
 
 const COLUMNS: &str = "seq, invocation, attempt, at, tool, driver, actor, tenant, charge";
 
-/// The attempts that a filter lets through, in the order of the log.
+/// The attempts that match a filter, in log order.
 pub(crate) fn uses(db: &Connection, filter: &UseFilter) -> Result<Vec<Use>> {
     let (text, values) = query(filter);
     db.prepare_cached(&text)?.query_map(params_from_iter(values), used)?.collect()
@@ -22,7 +22,7 @@ pub(crate) fn all(db: &Connection) -> Result<Vec<Use>> {
     uses(db, &whole)
 }
 
-/// News are few and come by their number; what is asked for by time may be a small part of it all.
+/// New attempts are few and come by sequence number; a query by time may cover a small part of all.
 pub(super) fn query(filter: &UseFilter) -> (String, Vec<Value>) {
     let mut text = format!("SELECT {COLUMNS} FROM uses");
     let mut values = Vec::new();

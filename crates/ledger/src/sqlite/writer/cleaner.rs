@@ -10,13 +10,13 @@ use rusqlite::Connection;
 use crate::sqlite::busy::Busy;
 use crate::sqlite::schema;
 
-/// How many bytes are written between two rounds.
+/// Bytes written between two checkpoints.
 const ROUND: usize = 4 << 20;
 
-/// If the thread cannot keep up, the writing one helps after this many pages.
+/// If the thread cannot keep up, the writer checkpoints after this many pages.
 const TOO_MANY: i64 = 16_384;
 
-/// The thread.
+/// The checkpoint thread.
 pub(super) struct Cleaner {
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -24,7 +24,7 @@ pub(super) struct Cleaner {
 }
 
 impl Cleaner {
-    /// Starts the thread; the connection that writes leaves the work to it.
+    /// Starts the thread; the writing connection leaves checkpoints to it.
     pub(super) fn start(path: &Path, writer: &Connection, busy: &Busy) -> Result<Cleaner, String> {
         writer
             .pragma_update(None, "wal_autocheckpoint", TOO_MANY)
@@ -38,14 +38,14 @@ impl Cleaner {
         Ok(Cleaner { wake: Some(wake), thread: Some(thread), written: 0 })
     }
 
-    /// Counts bytes that were written.
+    /// Counts written bytes.
     pub(super) fn wrote(&mut self, bytes: usize) {
         self.written += bytes;
         if self.written >= ROUND
             && let Some(wake) = &self.wake
         {
             self.written = 0;
-            // If a round is due already, that one will do.
+            // A pending round covers this one too.
             let _due = wake.try_send(());
         }
     }
@@ -62,7 +62,7 @@ impl Drop for Cleaner {
 
 fn clean(db: &Connection, woken: &Receiver<()>) {
     while woken.recv().is_ok() {
-        // A round that fails is made up for by the next, or by the writing thread.
+        // The next round, or the writer, makes up for a failed one.
         drop(db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())));
     }
 }

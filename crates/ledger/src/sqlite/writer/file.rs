@@ -1,21 +1,21 @@
-//! The file that a store was opened as, and whether its path still names it.
+//! Store file check: detects that the store's path names another file than the open one.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A device and a file on it.
+/// Device and inode number.
 type Inode = (u64, u64);
 
-/// The database that this process writes to, and its log of changes.
+/// The open database and its write-ahead log.
 #[derive(Debug)]
 pub(super) struct StoreFile {
     database: NamedFile,
-    /// SQLite makes it with the first transaction, so it is known only after that.
+    /// SQLite creates it with the first transaction, so its inode is known only after that.
     log: NamedFile,
 }
 
-/// A path, and what it named when that was first seen.
+/// A path, and the inode that it first named.
 #[derive(Debug)]
 struct NamedFile {
     path: PathBuf,
@@ -35,8 +35,8 @@ impl StoreFile {
         Ok(opened)
     }
 
-    /// Refuses where the file was deleted, moved away or replaced: SQLite would go on writing into
-    /// one that is lost with this process.
+    /// Fails where the file was deleted, moved or replaced: SQLite would go on writing into one
+    /// that is lost with this process.
     pub(super) fn check(&mut self) -> Result<(), String> {
         self.database.check()?;
         self.log.check()
@@ -60,7 +60,7 @@ impl NamedFile {
     }
 
     fn says(&self, what: &str) -> String {
-        // Callers from elsewhere hear of it, and have no business with the rest of the path.
+        // Remote callers read this message, and the rest of the path is not theirs to know.
         let name = self.path.file_name().unwrap_or_default().display();
         format!("`{name}`: {what}; put it back and start again")
     }
@@ -76,7 +76,7 @@ fn inode(path: &Path) -> std::io::Result<Option<Inode>> {
     }
 }
 
-/// Where files have no numbers, only a missing one is noticed.
+/// Without inode numbers, only a missing file is noticed.
 #[cfg(not(unix))]
 fn inode(path: &Path) -> std::io::Result<Option<Inode>> {
     match fs::metadata(path) {

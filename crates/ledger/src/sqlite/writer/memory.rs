@@ -1,8 +1,8 @@
-//! Checkpoint outside of the store: carries the last signed head over into the machine's memo, so that
-//! a log which is cut afterwards shows without an earlier check.
+//! Checkpoint outside of the store: copies the last signed head into the machine's memo, so that a
+//! log which is cut afterwards shows without an earlier check.
 //!
-//! INVARIANT: a remembered head is replaced only while the log still holds its entry; a log that was
-//! cut and grew again never covers its own traces.
+//! INVARIANT: a remembered head is replaced only while the log still holds its entry; a log that
+//! was cut and grew again never covers its own traces.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -13,14 +13,14 @@ use crate::line::EntryLine;
 use crate::sqlite::lists;
 use crate::{LogHead, StoreMemo};
 
-/// Where a store remembers its signed heads; nowhere until a file is named.
+/// Path of the memo; unset until a file is named.
 pub(crate) type MemoFile = Arc<OnceLock<PathBuf>>;
 
-/// The memo of one store, as far as the thread that writes the store advanced it.
+/// The memo of one store, as far as the writer advanced it.
 #[derive(Default)]
 pub(super) struct Checkpoint {
     file: MemoFile,
-    /// The entry of the last head that was carried over.
+    /// Sequence number of the last copied head.
     seq: Option<u64>,
 }
 
@@ -29,13 +29,13 @@ impl Checkpoint {
         Checkpoint { file, seq: None }
     }
 
-    /// Whether so many entries were signed since the last time that the next head is due.
+    /// Whether enough entries were signed since the last copy that the next is due.
     pub(super) fn is_due(&self, seq: u64, every: u64) -> bool {
         self.file.get().is_some() && self.seq.is_none_or(|known| seq >= known + every)
     }
 
-    /// Carries the last signed head over. A memo that cannot be read or written stays as it is: the
-    /// store has the head as well, and `haft doctor` tells of the memo.
+    /// Copies the last signed head. A memo that cannot be read or written stays as it is: the store
+    /// has the head as well, and `haft doctor` reports the memo.
     pub(super) fn advance(&mut self, db: &Connection, store: &str) {
         let Some(file) = self.file.get() else { return };
         let Ok(Some(head)) = lists::signed_head(db) else { return };
@@ -48,7 +48,7 @@ impl Checkpoint {
     }
 }
 
-/// Whether the log has the entry of a head.
+/// Whether the log holds the entry of a head.
 fn holds(db: &Connection, head: &LogHead) -> bool {
     let text = "SELECT line FROM entries WHERE seq = ?1";
     let seq = i64::try_from(head.seq).unwrap_or(i64::MAX);

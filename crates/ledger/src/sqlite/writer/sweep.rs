@@ -1,5 +1,8 @@
-//! Taking files away whose bytes were forgotten: after that is on record, and again where it was
-//! interrupted. A file that went first would be missing where the record then could not be written.
+//! Payload sweep: deletes the files of forgotten payloads after the deletion is on record, and
+//! retries after an interruption.
+//!
+//! INVARIANT: the record precedes the deletion; the other order would lose a file whose record
+//! could then not be written.
 
 use haft_model::Digest;
 use rusqlite::{Connection, params};
@@ -10,15 +13,15 @@ use crate::sqlite::payloads::{PayloadFolder, fault};
 
 const MARK: &str = "forgetting";
 
-/// Notes that a file has to go, together with the record of it.
+/// Marks a file for deletion, in the transaction of its record.
 pub(super) fn doom(db: &Connection, digest: &Digest, sealed: bool) -> rusqlite::Result<()> {
     let text = "INSERT OR IGNORE INTO files(digest, sealed, invocation) VALUES (?1, ?2, ?3)";
     db.prepare_cached(text)?.execute(params![digest.as_str(), sealed, GONE])?;
     db.execute("INSERT OR IGNORE INTO marks(name, value) VALUES (?1, 1)", [MARK]).map(|_rows| ())
 }
 
-/// Takes the files away that have to go, if there are any. Nothing can begin to need one of them
-/// meanwhile, because that takes a transaction too.
+/// Deletes the marked files. No entry can begin to need one of them meanwhile, because that takes a
+/// transaction too.
 pub(super) fn sweep(db: &Connection, files: &PayloadFolder, busy: &Busy) -> rusqlite::Result<()> {
     if !db.prepare_cached("SELECT 1 FROM marks WHERE name = ?1")?.exists([MARK])? {
         return Ok(());
@@ -26,7 +29,7 @@ pub(super) fn sweep(db: &Connection, files: &PayloadFolder, busy: &Busy) -> rusq
     busy.patiently(|| db.execute_batch("BEGIN IMMEDIATE"))?;
     let swept = swept(db, files).and_then(|()| db.execute_batch("COMMIT"));
     if swept.is_err() {
-        // SQLite may have rolled back already, and then says so.
+        // SQLite may have rolled back already, and then reports an error.
         drop(db.execute_batch("ROLLBACK"));
     }
     swept

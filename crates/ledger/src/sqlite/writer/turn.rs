@@ -1,4 +1,4 @@
-//! One transaction: what each task does in it, and how an entry joins the chain.
+//! Write transaction: what each task does in it, and how an entry joins the hash chain.
 
 use haft_model::{Digest, InvocationId};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -11,7 +11,7 @@ use crate::sqlite::task::{Ready, Task, TaskOutcome};
 use crate::sqlite::{apply, identity, lists};
 use crate::{Disclosure, Error, Fence, Guard, LeaseClaim, Receipt};
 
-/// The end of the chain as the table has it.
+/// The head of the chain, read from the table.
 pub(super) fn last_link(db: &Connection) -> rusqlite::Result<Option<Head>> {
     let text = "SELECT line FROM entries ORDER BY seq DESC LIMIT 1";
     let line: Option<String> = db.prepare_cached(text)?.query_row([], |r| r.get(0)).optional()?;
@@ -20,7 +20,7 @@ pub(super) fn last_link(db: &Connection) -> rusqlite::Result<Option<Head>> {
     Ok(Some(Head { seq: line.seq, hash: line.hash, ts: line.ts }))
 }
 
-/// One transaction under way.
+/// One open transaction.
 pub(super) struct Transaction<'a> {
     pub(super) db: &'a Connection,
     pub(super) files: &'a PayloadFolder,
@@ -31,14 +31,14 @@ pub(super) struct Transaction<'a> {
 }
 
 impl Transaction<'_> {
-    /// Does one task.
+    /// Runs one task.
     pub(super) fn perform(&mut self, task: &Task) -> rusqlite::Result<TaskOutcome> {
         match task {
             Task::Append(ready, _) if !ready.begins() => Ok(TaskOutcome::Nothing),
             Task::Append(ready, _) => self.append(ready).map(TaskOutcome::Appended),
-            // Made ready before the transaction began.
+            // Prepared before the transaction began.
             Task::Queued(_) => Ok(TaskOutcome::Nothing),
-            // A lease that is given up waiting for would keep a call from everyone for nothing.
+            // A lease whose requester stopped waiting would block a call for nothing.
             Task::Lease { answer, .. } if answer.is_closed() => Ok(TaskOutcome::Nothing),
             Task::Lease { id, owner, times: [now, until], .. } => {
                 let token = apply::lease(self.db, id.as_str(), owner, now, until)?;
@@ -68,7 +68,7 @@ impl Transaction<'_> {
                 return Ok(Err(Error::Forbidden(guard.clone())));
             }
         }
-        // Somebody may have had the same bytes forgotten since they were written.
+        // Another caller may have had the same bytes forgotten since they were written.
         if let Some((digest, _)) =
             ready.files.iter().find(|(digest, s)| !self.files.has(digest, *s))
         {
@@ -150,8 +150,8 @@ impl Transaction<'_> {
         Ok(gone)
     }
 
-    /// Notes what has to be taken away because nobody else needs it. Whoever is told that bytes are gone
-    /// is told after that.
+    /// Marks a payload file for deletion once no other entry needs it. The caller learns that the
+    /// bytes are gone after that.
     fn forget_files(&self, id: &InvocationId, digest: &Digest) -> rusqlite::Result<bool> {
         let mut gone = false;
         for sealed in [false, true] {

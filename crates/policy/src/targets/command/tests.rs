@@ -1,10 +1,10 @@
-//! Which commands a pattern holds, however they are spelled.
+//! Tests of command matching under many spellings.
 
 use haft_testkit::SeededRandom;
 
 use super::*;
 
-/// Where programs are in these tests.
+/// Location of programs in these tests.
 fn real(program: &str) -> ProgramFile {
     let path = match program {
         "rm" | "/bin/rm" | "/usr/bin/../bin/rm" | "./harmless" => "/usr/bin/rm",
@@ -90,7 +90,7 @@ fn every_spelling_of_a_denied_command_is_held() {
         "git --exec-path=x log",
         "ssh host rm x",
         "if rm",
-        // Programs that no table follows, wherever they name the other.
+        // Launchers that no table follows, with the program at any position.
         "flock /tmp/l -c 'rm x'",
         "prlimit --core=0 rm x",
         "prlimit --core=0 ./harmless x",

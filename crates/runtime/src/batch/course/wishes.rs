@@ -1,4 +1,4 @@
-//! Wishes about calls of a batch that come from outside it: interrupted, or superseded.
+//! Cancellation from outside the batch: interrupts by the caller, and discards of single calls.
 
 use std::sync::atomic::Ordering;
 
@@ -8,29 +8,29 @@ use haft_model::{Event, InterruptBehavior, Reported};
 use super::{CallStage, Course, Member};
 use crate::batch::seat::DeferredModifiers;
 
-/// Where a call was when nobody wanted it any more.
+/// Stage of a call at the moment of its discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::batch) enum Caught {
-    /// Before it began.
+    /// Before its driver could be reached.
     Waiting,
-    /// While it ran, and before its effect could begin.
+    /// Running, and not submitted.
     Running,
-    /// After its effect may have begun.
+    /// Submitted: its effect may have happened.
     Submitted,
-    /// After it was left to people.
+    /// Pending in the approval inbox.
     Asking,
-    /// After its end.
+    /// Ended with a result.
     Over,
 }
 
 impl Course {
-    /// What a call takes for its caller's wish.
+    /// The cancellation handle that a call observes as its caller's.
     pub(in crate::batch) fn caller(&self, index: usize) -> Cancel {
         self.members().get(index).map(|member| member.caller.clone()).unwrap_or_default()
     }
 
-    /// The caller wants no more: what has not begun does not begin, and what runs is told so only
-    /// where the batch wants that.
+    /// Interrupts the batch: a call that has not started is cancelled; one that runs is cancelled
+    /// only under `InterruptBehavior::Cancel`.
     pub(in crate::batch) fn interrupted(&self) {
         let members = self.members();
         self.interrupted.store(true, Ordering::Relaxed);
@@ -42,8 +42,8 @@ impl Course {
         }
     }
 
-    /// Whether a call that has its turn may reach its driver. Whoever wants it to stop from here on
-    /// has to tell the driver.
+    /// Whether a call that holds its turn may reach its driver. After `true`, a cancellation has to
+    /// go through the driver.
     pub(in crate::batch) fn clear(&self, index: usize) -> bool {
         let mut members = self.members();
         let Some(member) = members.get_mut(index) else { return false };
@@ -53,7 +53,7 @@ impl Course {
         member.cleared
     }
 
-    /// Nobody wants a call any more. What may have changed something is left alone.
+    /// Discards a call. A submitted call keeps running, since its effect may have happened.
     pub(in crate::batch) fn discard(&self, index: usize, reason: &str) -> Option<Caught> {
         let mut members = self.members();
         let member = members.get_mut(index)?;
@@ -75,12 +75,12 @@ impl Course {
         Some(caught)
     }
 
-    /// Why nobody wants a call any more, if so.
+    /// Reason of the discard, if the call was discarded.
     pub(in crate::batch) fn discarded(&self, index: usize) -> Option<String> {
         self.members().get(index).and_then(|member| member.discarded.clone())
     }
 
-    /// Hears what goes on record about a call.
+    /// Observes an event that is recorded for a call.
     pub(in crate::batch) fn noted(&self, index: usize, event: &Event) {
         let mut members = self.members();
         let Some(member) = members.get_mut(index) else { return };
@@ -92,26 +92,26 @@ impl Course {
         }
     }
 
-    /// Whether it stands in the record of a call that its result was handed over.
+    /// Whether the record of a call says that its result was yielded.
     pub(in crate::batch) fn has_yielded(&self, index: usize) -> bool {
         self.members().get(index).is_some_and(|member| member.yielded)
     }
 
-    /// Keeps context modifiers until the batch is over.
+    /// Defers context modifiers to the end of the batch.
     pub(in crate::batch) fn defer(&self, index: usize, deferred: DeferredModifiers) {
         if let Some(member) = self.members().get_mut(index) {
             member.deferred = Some(deferred);
         }
     }
 
-    /// What was kept, in the order of the request.
+    /// Takes the deferred context modifiers, in request order.
     pub(in crate::batch) fn take_deferred(&self) -> Vec<(usize, DeferredModifiers)> {
         let mut members = self.members();
         let taken = members.iter_mut().map(|member| member.deferred.take()).enumerate();
         taken.filter_map(|(index, deferred)| Some((index, deferred?))).collect()
     }
 
-    /// Hears how far a call is.
+    /// Queues progress reports of a call for the result stream.
     pub(in crate::batch) fn told(&self, index: usize, reports: Vec<Reported>) {
         self.reports().extend(reports.into_iter().map(|report| (index, report)));
     }

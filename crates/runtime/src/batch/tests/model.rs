@@ -1,5 +1,5 @@
-//! Random batches against a simple model: what depends comes after, what is exclusive is alone, and
-//! whatever is wished from outside, every call ends.
+//! Model-based test of the batch scheduler: dependencies come first, exclusive calls run alone, and
+//! every call ends whatever is interrupted or discarded.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -11,30 +11,30 @@ use haft_model::{Actor, Digest, DriverId, Event, InterruptBehavior, OnFailure, S
 use crate::batch::course::{Caught, Course, Fate, Lane, Rules};
 use crate::queue::{Dice, Queue, SlotRequest, overlap};
 
-/// What happened to the calls of a random batch.
+/// Event of a random batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     Began(usize),
     Ran(usize),
     Stopped(usize),
     Ended(usize),
-    /// The caller wanted no more.
+    /// The caller interrupted the batch.
     Interrupted,
-    /// Nobody wanted this one any more, and it was caught here.
+    /// The call was discarded at this stage.
     Discarded(usize, Caught),
 }
 
-/// What comes from outside, after so many events.
+/// An interrupt or a discard, injected after this many events.
 #[derive(Clone, Copy, Debug)]
 enum Wish {
     Interrupt(usize),
     Discard(usize, usize),
 }
 
-/// A random batch, and what each of its calls will do.
+/// A random batch, with the behaviour of each of its calls.
 struct Random {
     lanes: Vec<Lane>,
-    /// Whether it really may run beside others: what was foreseen may be wrong.
+    /// Whether it is really concurrency-safe: the expectation may be wrong.
     safe: Vec<bool>,
     fails: Vec<bool>,
     locks: Vec<BTreeSet<String>>,
@@ -92,7 +92,7 @@ fn actor(dice: &mut Dice) -> Arc<Actor> {
     Arc::new(Actor::new(["ann", "bob"][dice.roll(2) as usize], "local", []))
 }
 
-/// One call of a random batch.
+/// Runs one call of a random batch.
 struct Runner {
     batch: Arc<Random>,
     course: Arc<Course>,
@@ -103,7 +103,7 @@ struct Runner {
 }
 
 impl Runner {
-    /// Notes what happened, and has the wishes come that are due then.
+    /// Logs an event, and injects the interrupts and discards that are due.
     fn note(&self, event: Seen) {
         let mut seen = self.seen.lock().unwrap();
         seen.push(event);
@@ -184,7 +184,7 @@ fn started() -> Event {
     })
 }
 
-/// Runs a random batch as the pipeline would, with a queue behind it, and tells what happened.
+/// Runs a random batch as the pipeline does, with a queue, and returns the event log.
 async fn run(batch: Arc<Random>, dice: &mut Dice) -> (Vec<Seen>, Vec<Option<usize>>) {
     let course = Course::new(batch.lanes.clone(), batch.rules);
     let queue = Arc::new(Queue::new(1 + dice.roll(3) as usize));
@@ -205,7 +205,7 @@ async fn run(batch: Arc<Random>, dice: &mut Dice) -> (Vec<Seen>, Vec<Option<usiz
     (Arc::into_inner(seen).unwrap().into_inner().unwrap(), taken)
 }
 
-/// What happened, and where.
+/// The event log, searchable by event.
 struct Told<'s>(&'s [Seen]);
 
 impl Told<'_> {
@@ -218,7 +218,7 @@ impl Told<'_> {
     }
 }
 
-/// Holds what happened against the rules.
+/// Checks the event log: one end per call, dependencies, exclusivity and rank order.
 fn check(batch: &Random, told: &Told<'_>) {
     for (index, lane) in batch.lanes.iter().enumerate() {
         let ends = told.0.iter().filter(|event| **event == Seen::Ended(index)).count();
@@ -234,7 +234,7 @@ fn check(batch: &Random, told: &Told<'_>) {
             let overlaps =
                 began < told.end_of_run(index).unwrap() && ran < told.end_of_run(other).unwrap();
             assert!(!overlaps || batch.safe[index] && batch.safe[other], "{index} met {other}");
-            // Where what was foreseen is true, exclusive calls keep their place.
+            // Where the expectation holds, exclusive calls keep their rank order.
             let exclusive = !batch.safe[index] || !batch.safe[other];
             let foreseen = lane.safe == batch.safe[index] && beside.safe == batch.safe[other];
             if exclusive && foreseen && beside.rank < lane.rank {
@@ -244,7 +244,7 @@ fn check(batch: &Random, told: &Told<'_>) {
     }
 }
 
-/// Holds who was taken along against the policy.
+/// Checks the cancelled siblings against the failure policy.
 fn check_taken(batch: &Random, told: &Told<'_>, taken: &[Option<usize>]) {
     for (index, by) in taken.iter().enumerate() {
         let failed =
@@ -266,7 +266,7 @@ fn check_taken(batch: &Random, told: &Told<'_>, taken: &[Option<usize>]) {
     }
 }
 
-/// Holds what became of wishes against what may become of them.
+/// Checks the effect of interrupts and discards.
 fn check_wishes(batch: &Random, told: &Told<'_>, taken: &[Option<usize>]) {
     let interrupted = told.at(Seen::Interrupted);
     for (index, taken) in taken.iter().enumerate() {
@@ -307,7 +307,7 @@ async fn random_batches_keep_their_order_and_never_hang() {
     assert_eq!(shown, (true, true, true), "{interrupted} {discarded} {met}");
 }
 
-/// Whoever touches the same at once shares it.
+/// Checks that calls with overlapping locks overlap only if both are concurrency-safe.
 fn check_locks(batch: &Random, told: &Told<'_>, met: &mut usize) {
     for index in 0..batch.lanes.len() {
         for other in 0..index {

@@ -1,4 +1,4 @@
-//! Reservations and what is heard of others, without a store and without time.
+//! Tests of the quota counters: reservations and foreign usage, without a store or a clock.
 
 use haft_model::{Charge, DriverId, Glob, Period, RateScope};
 
@@ -35,7 +35,7 @@ fn cap(glob: &str, most: u64) -> Cap {
     Cap { counted, most, origin: Origin::Settings(Period::Minute, RateScope::Workspace) }
 }
 
-/// A meter that counts for these caps from nothing.
+/// A meter with an empty counter for each cap.
 fn meter(caps: &[Cap]) -> Meter {
     let mut meter = Meter::default();
     for counted in meter.uncounted(caps) {

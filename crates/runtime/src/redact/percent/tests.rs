@@ -1,4 +1,4 @@
-//! Secrets and encodings by chance: none of the table leaves a secret readable.
+//! Property tests of percent-encoding: no random secret stays readable.
 
 use haft_model::Secret;
 
@@ -6,7 +6,7 @@ use super::super::Redactor;
 use super::*;
 use crate::queue::Dice;
 
-/// Letters that are encoded always, sometimes and never, percent signs and pluses among them.
+/// Characters that are encoded always, sometimes and never, percent signs and pluses among them.
 const LETTERS: [char; 24] = [
     'a', 'Z', '0', '9', '4', '1', '%', '+', ' ', '/', '?', '&', '=', '#', '"', '\\', '.', '~', '-',
     ':', 'é', '鍵', '🔑', '\u{7f}',
@@ -25,7 +25,7 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
-/// One encoding; `%` itself is always encoded, as every encoder does it.
+/// One encoding; it always encodes `%` itself, as every encoder does.
 fn encoded(text: &str, kind: u64, dice: &mut Dice) -> String {
     let mut written = String::new();
     for byte in text.bytes() {
@@ -37,7 +37,7 @@ fn encoded(text: &str, kind: u64, dice: &mut Dice) -> String {
             4 | 5 if byte == b' ' => written.push('+'),
             4 | 5 if is_unreserved(byte) => written.push(plain),
             4 | 5 => written.push_str(&spelled(byte, kind == 4)),
-            // Partly and in both cases, as it comes.
+            // Encodes some bytes, in either case, at random.
             _ if byte.is_ascii() && byte != b'%' && byte != b'+' && dice.roll(2) == 0 => {
                 written.push(plain);
             }

@@ -1,4 +1,4 @@
-//! A call of a tool, as it stands in the body of a request.
+//! Request frame: parses a `tools/call` from the body of a request.
 
 use haft_model::JsonFlaw;
 use rmcp::model::{CallToolRequestParams, RequestId, RequestMetaObject};
@@ -9,15 +9,15 @@ use crate::mcp::flaws;
 
 pub(super) const METHOD: &str = "tools/call";
 
-/// Where a request says which version it is of.
+/// The `_meta` field of the protocol version.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// A call of a tool.
+/// A `tools/call` request.
 pub(super) struct Frame {
     pub(super) id: RequestId,
     pub(super) meta: RequestMetaObject,
     pub(super) params: CallToolRequestParams,
-    /// What is wrong with the text of its arguments and answers.
+    /// JSON flaw of its arguments and answers.
     pub(super) flaw: Option<JsonFlaw>,
 }
 
@@ -31,7 +31,7 @@ struct Message<'b> {
 }
 
 impl Frame {
-    /// Reads one; nothing where it is something else.
+    /// Parses one; `None` for any other message.
     pub(super) fn read(body: &[u8]) -> Option<Frame> {
         let message: Message<'_> = serde_json::from_slice(body).ok()?;
         let Message { jsonrpc: "2.0", id, method: METHOD, mut params } = message else {
@@ -41,7 +41,7 @@ impl Frame {
         Some(Frame { id, meta, params, flaw: flaws::of_inputs(body) })
     }
 
-    /// The version that the request says it is of.
+    /// The protocol version that the request names.
     pub(super) fn version(&self) -> Option<&str> {
         self.meta.get(VERSION).and_then(Value::as_str)
     }

@@ -1,4 +1,4 @@
-//! What is said to a client while it waits for the answer to its call, and the answer.
+//! Response stream: progress, remarks and the result of a call, as JSON or server-sent events.
 #![expect(deprecated, reason = "clients of 2025 still hear remarks")]
 
 use std::sync::Arc;
@@ -24,33 +24,33 @@ use crate::mcp::sessions::Visit;
 use crate::mcp::{asking, remarks};
 use crate::rest::{ALIVE, Events};
 
-/// How many messages wait for a client that is slow.
+/// Most messages buffered for a slow client.
 const MOST_WAITING: usize = 16;
 
-/// A call and whoever waits for its answer.
+/// A call and the client that waits for its result.
 pub(super) struct Talk {
     pub(super) desk: Arc<Desk>,
-    /// None once there is nothing more to say.
+    /// `None` once the call is finished or suspended.
     pub(super) conversation: Option<Conversation>,
     pub(super) closing: Closing,
     pub(super) id: RequestId,
-    /// By what the client knows progress, where it wants to hear of it.
+    /// The client's progress token, where it wants progress.
     pub(super) token: Option<ProgressToken>,
-    /// From which level on it wants to hear remarks.
+    /// Lowest level of remarks that it wants.
     pub(super) remarks: Option<String>,
-    /// The session that it is in, in the older versions.
+    /// Its session, in the older versions.
     pub(super) visit: Option<Visit>,
 }
 
-/// What a client is told.
+/// A message to the client.
 pub(super) enum StreamMessage {
-    /// Something before the answer.
+    /// A notification or request before the result.
     Between(Box<ServerJsonRpcMessage>),
-    /// The answer.
+    /// The result.
     Last(Last),
 }
 
-/// The answer to a request.
+/// The response to a request.
 pub(super) struct Last {
     status: StatusCode,
     message: Box<ServerJsonRpcMessage>,
@@ -65,7 +65,7 @@ impl IntoResponse for Last {
     }
 }
 
-/// What came of a request, as the message that answers it.
+/// The JSON-RPC message that answers a request.
 pub(super) fn message(
     result: Result<CallToolResponse, ErrorData>,
     id: RequestId,
@@ -92,7 +92,7 @@ pub(super) fn message(
 }
 
 impl Talk {
-    /// What the client is told next.
+    /// The next message to the client.
     pub(super) async fn next(&mut self) -> StreamMessage {
         loop {
             if let Some(asks) = self.suspended() {
@@ -141,7 +141,7 @@ impl Talk {
         }
     }
 
-    /// What a client is told that has to come back with answers.
+    /// The result for a client that has to resume with answers.
     fn suspended(&mut self) -> Option<InputRequiredResult> {
         let waiting = self.conversation.take_if(|call| call.unanswered().is_some())?;
         let bound = self.closing.bound.as_ref()?;
@@ -158,7 +158,7 @@ impl Talk {
         StreamMessage::Last(message(result, self.id.clone(), self.visit.is_none()))
     }
 
-    /// The rest of the talk, as a stream.
+    /// The rest of the messages, as an event stream.
     pub(super) fn stream(mut self, first: Option<Box<ServerJsonRpcMessage>>) -> Response {
         let (sender, receiver) = mpsc::channel(MOST_WAITING);
         tokio::spawn(async move {
@@ -170,7 +170,7 @@ impl Talk {
             loop {
                 let said = tokio::select! {
                     said = self.next() => said,
-                    // The interest is lost with the talk.
+                    // Dropping the talk cancels the call.
                     () = sender.closed() => return,
                 };
                 let (message, over) = match said {
@@ -186,7 +186,7 @@ impl Talk {
     }
 }
 
-/// What happens next to a call, unless its client calls it off.
+/// The next event of a call, unless its client cancels it.
 async fn called_off(conversation: &mut Conversation, cancel: &Cancel) -> Option<CallEvent> {
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! Every request to the library comes by here: it enters a session of its sender, or opens one.
+//! Session admission: every request to the library enters a session of its sender, or opens one.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::presence::SessionReservation;
 use super::{CALLER, Caller, Full, Owner, Presence, Sessions, locked};
 use crate::rest::Problem;
 
-/// After how many seconds a client that found no room may try again.
+/// `Retry-After` of a client that found no room, in seconds.
 const RETRY_AFTER: &str = "30";
 
-/// As much of a request as says what it wants.
+/// The part of a request that names its method.
 #[derive(Deserialize)]
 struct RequestHead {
     #[serde(default)]
@@ -30,15 +30,15 @@ struct RequestHead {
 /// A request on its way to the library.
 pub(in crate::mcp) struct AdmittedRequest {
     caller: Caller,
-    /// The session that it is a part of, where that is one of its sender.
+    /// Its session, where that belongs to its sender.
     session: Option<(SessionId, Presence)>,
-    /// Held by the first that comes back to a session that sleeps; others wait for it.
+    /// Held by the first request that resumes a suspended session; others wait for it.
     waking: Option<OwnedMutexGuard<()>>,
     _opening: Option<SessionReservation>,
 }
 
 impl Sessions {
-    /// Lets a request in, or says why there is no room for it.
+    /// Admits a request, or refuses it for lack of room.
     pub(in crate::mcp) async fn entered(
         &self,
         head: &Parts,
@@ -69,7 +69,7 @@ impl Sessions {
         Ok(AdmittedRequest { caller, session, waking, _opening: None })
     }
 
-    /// The right to wake a session that sleeps; none where it is awake.
+    /// The right to resume a suspended session; `None` where it is awake.
     async fn turn_to_wake(&self, id: &SessionId) -> Option<OwnedMutexGuard<()>> {
         loop {
             let asleep = locked(&self.lives).asleep(id)?;
@@ -80,7 +80,7 @@ impl Sessions {
         }
     }
 
-    /// Room for one more session: the oldest idle one makes it, where there is one.
+    /// Reserves a session: evicts the oldest idle one where the limit is reached.
     async fn room_for(&self, owner: &Owner) -> Result<SessionReservation, Box<Response>> {
         let admitted = SessionReservation::new(&self.lives, owner, &self.limits);
         let (opening, left) = admitted.map_err(|full| Box::new(refused(&full)))?;
@@ -92,8 +92,8 @@ impl Sessions {
 }
 
 impl AdmittedRequest {
-    /// Hands the request on. A session that is being woken is woken, whether or not its client waits for
-    /// that: half of a session would answer no one.
+    /// Passes the request on. A session that is being resumed is resumed even if its client stops
+    /// waiting: a half-resumed session would answer no request.
     pub(in crate::mcp) async fn go_on(
         self,
         sessions: &Arc<Sessions>,
@@ -119,13 +119,13 @@ impl AdmittedRequest {
             },
         };
         if let Some(id) = id.filter(|_| waked && answer.status().is_server_error()) {
-            // It cannot be woken: its client opens another.
+            // It cannot be resumed: its client opens another.
             sessions.give_up(&id).await;
         }
         match ends && answer.status() == StatusCode::ACCEPTED {
-            // What another opened is answered like what was never opened.
+            // Another actor's session is answered like a missing one.
             true if !known => not_found(),
-            // Clients in Python take what the library says for a failure, and complain.
+            // Python clients take the library's status for a failure, and report it.
             true => StatusCode::NO_CONTENT.into_response(),
             false => answer,
         }
@@ -138,7 +138,7 @@ fn opens(head: &Parts, body: &[u8]) -> bool {
         && serde_json::from_slice::<RequestHead>(body).is_ok_and(|wish| wish.method == "initialize")
 }
 
-/// What the library says of a session that it does not know.
+/// The library's answer for an unknown session.
 fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response()
 }

@@ -1,4 +1,4 @@
-//! Who is in which session, whose it is, and how its client wants to be spoken to.
+//! Session table: the owner, state and client settings of each MCP session.
 #![expect(deprecated, reason = "clients of 2025 still use levels")]
 
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use crate::listen::SessionLimits;
 use crate::mcp::change_feed::WatchedResources;
 use crate::mcp::remarks::Level;
 
-/// Whose a session is.
+/// Owner of a session: actor and tenant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::mcp) struct Owner {
     actor: ActorId,
@@ -31,33 +31,33 @@ impl Owner {
     }
 }
 
-/// Who is in which session.
+/// All sessions.
 #[derive(Default)]
 pub(crate) struct Lives {
     lives: HashMap<SessionId, Life>,
-    /// How many sessions each has, with those that are about to be opened.
+    /// Sessions of each owner, reservations included.
     owned: HashMap<Owner, usize>,
-    /// How many are about to be opened.
+    /// Number of reservations.
     opening: usize,
 }
 
-/// What there is of sessions.
+/// Numbers of sessions, for `/metrics`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SessionCounts {
-    /// Those that the library has a worker for.
+    /// Sessions with a worker.
     pub(crate) awake: usize,
-    /// Those of which a record is kept.
+    /// Suspended sessions.
     pub(crate) asleep: usize,
-    /// How many bytes the records of all take.
+    /// Size of all records, in bytes.
     pub(crate) bytes: usize,
 }
 
 /// Why there is no room for another session.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Full {
-    /// An actor has as many as it may, and each is in use.
+    /// The actor's limit is reached, and each of its sessions is in use.
     Actor(usize),
-    /// There are as many as there may be, and each is in use.
+    /// The server's limit is reached, and each session is in use.
     All(usize),
 }
 
@@ -65,23 +65,23 @@ pub(super) struct Life {
     owner: Owner,
     waiting: usize,
     since: Instant,
-    /// None before the client has opened the session.
+    /// `None` before the client has opened the session.
     habits: Option<Habits>,
-    /// Whether the client said that it is ready.
+    /// Whether the client sent `initialized`.
     ready: bool,
-    /// The calls that the library does not know of.
+    /// Fast-path calls, which the library does not know.
     calls: HashMap<RequestId, Cancel>,
-    /// What the client said when it opened the session; none where that is too much to be kept.
+    /// The client's `initialize` request; `None` where it is too large to keep.
     opening: Option<Box<[u8]>>,
     asleep: bool,
-    /// Held while it is put to sleep or woken.
+    /// Held while it is suspended or resumed.
     turn: Option<Arc<Mutex<()>>>,
-    /// How many workers were put to sleep and have not come to their end.
+    /// Number of suspended workers that have not ended yet.
     ending: u32,
     memory: Option<Memory>,
 }
 
-/// What the library's worker of a session learned from its client, and the next one has to know.
+/// What the worker of a session learned from its client, and the next one has to know.
 pub(in crate::mcp) struct Memory {
     pub(in crate::mcp) level: Level,
     pub(in crate::mcp) watched: WatchedResources,
@@ -89,12 +89,12 @@ pub(in crate::mcp) struct Memory {
     pub(in crate::mcp) over: Cancel,
 }
 
-/// How a client wants to be spoken to.
+/// Client settings of a session.
 #[derive(Clone)]
 pub(in crate::mcp) struct Habits {
-    /// Whether it can be asked for anything while it waits.
+    /// Whether it has elicitation, sampling or roots.
     pub(in crate::mcp) can_be_asked: bool,
-    /// From which level on it wants to hear remarks, where it said so.
+    /// Lowest log level that it set.
     pub(in crate::mcp) level: Option<LoggingLevel>,
 }
 
@@ -111,24 +111,24 @@ impl Life {
         self.waiting == 0 && self.calls.is_empty()
     }
 
-    /// Lets go of what the worker of the session holds.
+    /// Releases what the worker of the session holds.
     fn worker_ends(&mut self) {
         if let Some(memory) = &self.memory {
             memory.over.cancel();
         }
     }
 
-    /// How many bytes it takes here.
+    /// Its size here, in bytes.
     fn bytes(&self, id: &SessionId) -> usize {
         let watched = self.memory.as_ref().map_or(0, |memory| memory.watched.bytes());
         let opening = self.opening.as_ref().map_or(0, |opening| opening.len());
-        // A turn, a level and what cancels are allocated on their own.
+        // A lock, a level and cancellation tokens are allocated on their own.
         size_of::<(SessionId, Life)>() + id.len() + opening + watched + 256
     }
 }
 
 impl Lives {
-    /// A session that its owner has opened.
+    /// Adds a session that its owner opened.
     pub(super) fn opened(&mut self, id: &SessionId, owner: Owner) {
         let life = Life {
             owner: owner.clone(),
@@ -148,18 +148,19 @@ impl Lives {
         }
     }
 
-    /// Whether there is such a session, and it is theirs.
+    /// Whether the session exists and belongs to the owner.
     pub(super) fn is_of(&self, id: &SessionId, owner: &Owner) -> bool {
         self.lives.get(id).is_some_and(|life| life.owner == *owner)
     }
 
-    /// A client said something that the library answers.
+    /// Records a client message that the library answers.
     pub(super) fn heard(&mut self, id: &SessionId, message: &ClientJsonRpcMessage) {
         let Some(life) = self.touched(id) else { return };
         match message {
             ClientJsonRpcMessage::Request(request) => match &request.request {
                 ClientRequest::InitializeRequest(begins) => {
-                    // A session that is woken is opened again, and its client said more since.
+                    // A resumed session is initialized again, and its client may have set more
+                    // since.
                     let level = life.habits.as_ref().and_then(|habits| habits.level);
                     let habits = Habits::of(&begins.params.capabilities);
                     life.habits = Some(Habits { level, ..habits });
@@ -185,13 +186,13 @@ impl Lives {
         }
     }
 
-    /// How the client of a session wants to be spoken to, once it is ready.
+    /// The client settings of a session, once it is ready.
     pub(super) fn habits(&self, id: &SessionId, owner: &Owner) -> Option<&Habits> {
         let life = self.lives.get(id).filter(|life| life.owner == *owner && life.ready)?;
         life.habits.as_ref()
     }
 
-    /// A call that the library does not know of begins.
+    /// Adds a fast-path call.
     pub(super) fn calls(&mut self, id: &SessionId, request: &RequestId, cancel: Cancel) {
         if let Some(life) = self.joined(id) {
             life.calls.insert(request.clone(), cancel);
@@ -218,13 +219,13 @@ impl Lives {
     }
 
     pub(super) fn went(&mut self, id: &SessionId) {
-        // One that was ended meanwhile does not come back.
+        // A session that ended meanwhile is not brought back.
         if let Some(life) = self.touched(id) {
             life.waiting = life.waiting.saturating_sub(1);
         }
     }
 
-    /// Ends a session, unless it is only a worker that was put to sleep; says whether it did.
+    /// Ends a session, unless only its suspended worker ended; returns whether it did.
     pub(super) fn ended(&mut self, id: &SessionId, by_client: bool) -> bool {
         if let Some(life) = self.lives.get_mut(id)
             && !by_client
@@ -252,7 +253,7 @@ impl Lives {
         }
     }
 
-    /// Takes out those in which no request has waited since then.
+    /// Removes the sessions that have been idle since then.
     pub(super) fn left_before(&mut self, then: Option<Instant>) -> Vec<SessionId> {
         let Some(then) = then else { return Vec::new() };
         let left = self.lives.iter().filter(|(_, life)| life.is_idle() && life.since < then);
@@ -261,8 +262,8 @@ impl Lives {
         left
     }
 
-    /// Puts to sleep what has been idle since then, and the oldest of the rest where more than some are
-    /// awake and idle. Each stays locked until its worker is told to end.
+    /// Suspends the sessions that have been idle since then, and the oldest of the rest where too
+    /// many are awake and idle. Each stays locked until its worker is told to end.
     pub(super) fn drowsy(
         &mut self,
         then: Option<Instant>,
@@ -283,7 +284,7 @@ impl Lives {
     fn falls_asleep(&mut self, id: SessionId) -> Option<(SessionId, Option<OwnedMutexGuard<()>>)> {
         let life = self.lives.get_mut(&id)?;
         if life.opening.is_none() {
-            // Nothing could wake it.
+            // It has no record to resume from.
             self.remove(&id);
             return Some((id, None));
         }
@@ -294,32 +295,32 @@ impl Lives {
         Some((id, Some(turn)))
     }
 
-    /// What has to be held to wake a session; none where it is awake.
+    /// The lock for resuming a session; `None` where it is awake.
     pub(super) fn asleep(&mut self, id: &SessionId) -> Option<Arc<Mutex<()>>> {
         let life = self.lives.get_mut(id).filter(|life| life.asleep)?;
         Some(life.turn.get_or_insert_default().clone())
     }
 
-    /// Wakes a session; says whether it slept.
+    /// Marks a session as awake; returns whether it was suspended.
     pub(super) fn woken(&mut self, id: &SessionId) -> bool {
         let life = self.touched(id);
         life.is_some_and(|life| std::mem::take(&mut life.asleep))
     }
 
-    /// Keeps what a client said when it opened a session.
+    /// Keeps a client's `initialize` request.
     pub(super) fn keep(&mut self, id: &SessionId, opening: Option<Box<[u8]>>) {
         if let Some(life) = self.lives.get_mut(id) {
             life.opening = opening;
         }
     }
 
-    /// What the client of a session that sleeps said when it opened it.
+    /// The `initialize` request of a suspended session.
     pub(super) fn record(&self, id: &SessionId, owner: &Owner) -> Option<Box<[u8]>> {
         let life = self.lives.get(id).filter(|life| life.owner == *owner && life.asleep)?;
         life.opening.clone()
     }
 
-    /// A worker of a session begins, and learns what the one before it knew.
+    /// A worker of a session begins, with the settings of the one before it.
     pub(in crate::mcp) fn worker_begins(&mut self, id: &SessionId, memory: Memory) {
         let Some(life) = self.lives.get_mut(id) else { return };
         if let Some(before) = life.memory.take() {
@@ -330,14 +331,14 @@ impl Lives {
         life.memory = Some(memory);
     }
 
-    /// What there is.
+    /// Numbers of sessions.
     pub(crate) fn counts(&self) -> SessionCounts {
         let asleep = self.lives.values().filter(|life| life.asleep).count();
         let bytes = self.lives.iter().map(|(id, life)| life.bytes(id)).sum();
         SessionCounts { awake: self.lives.len() - asleep, asleep, bytes }
     }
 
-    /// Makes room for one more session of an actor; gives those that make it.
+    /// Reserves one more session of an actor; returns the sessions evicted for it.
     pub(super) fn admit(
         &mut self,
         owner: &Owner,
@@ -360,7 +361,7 @@ impl Lives {
         Ok(left)
     }
 
-    /// A place that was kept is given back; the session counts by itself by now, where there is one.
+    /// Releases a reservation; an opened session counts by itself by then.
     pub(super) fn place_given_back(&mut self, owner: &Owner) {
         self.opening = self.opening.saturating_sub(1);
         self.gives_back(owner);

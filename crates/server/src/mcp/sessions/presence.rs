@@ -1,4 +1,4 @@
-//! Requests in sessions, and places for sessions that are about to be opened.
+//! Session presence: guards for requests in a session, and reservations for new sessions.
 
 use rmcp::transport::streamable_http_server::SessionId;
 
@@ -6,7 +6,7 @@ use super::lives::{Full, Owner};
 use super::{SharedLives, locked};
 use crate::listen::SessionLimits;
 
-/// A request in a session; while it lasts the session is not idle.
+/// A request in a session; while it lives the session is not idle.
 pub(in crate::mcp) struct Presence {
     id: SessionId,
     lives: SharedLives,
@@ -25,14 +25,14 @@ impl Drop for Presence {
     }
 }
 
-/// A place that is kept for a session which is about to be opened.
+/// A reservation for a session that is about to be opened.
 pub(super) struct SessionReservation {
     owner: Owner,
     lives: SharedLives,
 }
 
 impl SessionReservation {
-    /// A place, and the sessions that ended for it.
+    /// A reservation, and the sessions that were evicted for it.
     pub(super) fn new(
         lives: &SharedLives,
         owner: &Owner,

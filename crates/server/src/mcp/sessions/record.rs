@@ -1,4 +1,4 @@
-//! What is kept of a session that sleeps: what its client said when it opened it.
+//! Session record: the `initialize` request from which a suspended session resumes.
 
 use rmcp::model::InitializeRequestParams;
 use rmcp::transport::streamable_http_server::SessionId;
@@ -8,14 +8,14 @@ use rmcp::transport::streamable_http_server::session::{
 
 use super::{CALLER, SharedLives, locked};
 
-/// The most that a client's opening may take and still be kept. A client that says more about itself has
-/// to open another session once it was idle.
+/// Largest `initialize` request that is kept, in bytes. A client with a larger one has to open
+/// another session once it was idle.
 const LARGEST_OPENING: usize = 2048;
 
-/// The records of sessions, as the library asks for them.
+/// The session records, as the library's session store.
 pub(in crate::mcp) struct Records(pub(in crate::mcp) SharedLives);
 
-/// An opening as it is kept; none where it is too large.
+/// The stored form of an `initialize` request; `None` where it is too large.
 fn kept(opening: &InitializeRequestParams) -> Option<Box<[u8]>> {
     let bytes = serde_json::to_vec(opening).ok()?;
     (bytes.len() <= LARGEST_OPENING).then(|| bytes.into_boxed_slice())

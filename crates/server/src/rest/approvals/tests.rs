@@ -1,4 +1,4 @@
-//! Answers of people, whom no wire knows before they show a token.
+//! Approval answer tests: people, whom no wire knows before they show a token.
 
 use haft::{Host, HostOptions};
 use haft_model::{Call, Envelope, Role};
@@ -10,7 +10,7 @@ use super::*;
 struct Stage {
     desk: Arc<Desk>,
     host: Host,
-    // Gone with the stage.
+    // Deleted with the stage.
     _folder: Folder,
 }
 

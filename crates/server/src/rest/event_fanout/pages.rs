@@ -1,4 +1,4 @@
-//! The ledger page by page, as events. Followers who are at one place share its page.
+//! Ledger pages: events page by page; subscribers at the same position share a page.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,30 +14,31 @@ use tokio::sync::Semaphore;
 use super::{About, Ear, Owners, WireEvent};
 use crate::rest::event_cursor::EventCursor;
 
-/// How many entries are fetched at once, and after how many bytes a page ends.
+/// Entries fetched at once, and the size after which a page ends.
 const AT_ONCE: usize = 64;
 const LARGEST_PAGE: usize = 64 * 1024;
 
-/// How long one look for news lasts.
+/// Duration of one wait for new entries.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How many calls' owners are remembered, by all together.
+/// Most cached owners of calls, shared by all.
 const MOST_KNOWN: usize = 4096;
 
-/// Events, and whose business each is.
+/// Events, and the owner of each.
 pub(super) struct EventPage {
     events: Vec<(About, Arc<WireEvent>)>,
-    /// The last entry of it.
+    /// Its last entry.
     last: u64,
 }
 
-/// How many read the ledger at once. A crowd at one place waits for the first of it, and shares its page.
+/// Most concurrent ledger reads. A crowd at one position waits for the first of it, and shares its
+/// page.
 const MOST_READING: usize = 4;
 
-/// What all who read the ledger share.
+/// What all readers of the ledger share.
 pub(super) struct Shelf {
     reading: Semaphore,
-    /// The pages that are being read, by the entry before them.
+    /// Pages in use, by the entry before them.
     pages: Mutex<HashMap<Option<u64>, Weak<EventPage>>>,
     owners: Mutex<Owners>,
 }
@@ -66,7 +67,7 @@ impl Shelf {
         pages.insert(after, Arc::downgrade(page));
     }
 
-    /// The bytes of the pages that anyone reads.
+    /// Size of the pages in use, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let size =
             |page: &EventPage| page.events.iter().map(|(_, told)| told.frame.len()).sum::<usize>();
@@ -74,8 +75,8 @@ impl Shelf {
     }
 }
 
-/// A page as an ear hears it. The page is held until its last event is heard, so that others who come to
-/// the same place share it.
+/// A page as one subscriber sees it. It holds the page until its last event, so that others at the
+/// same position share it.
 pub(in crate::rest) struct SubscriberPage {
     page: Arc<EventPage>,
     ear: Ear,
@@ -96,7 +97,7 @@ impl Iterator for SubscriberPage {
     }
 }
 
-/// The ledger from a place on.
+/// The ledger from an entry on.
 pub(in crate::rest) struct Pages {
     reader: Reader,
     after: Option<u64>,
@@ -108,7 +109,7 @@ impl Pages {
         Pages { reader, after, shelf }
     }
 
-    /// What an ear may hear of the next page; none where there are no more.
+    /// The visible part of the next page; `None` where there are no more.
     pub(in crate::rest) async fn heard_by(
         &mut self,
         ear: &Ear,
@@ -116,7 +117,7 @@ impl Pages {
         Ok(self.turn().await?.map(|page| SubscriberPage { page, ear: ear.clone(), at: 0 }))
     }
 
-    /// The next events; none where none came for a while.
+    /// The next events; empty where none came for a while.
     pub(super) async fn wait(&mut self) -> Result<Vec<(About, Arc<WireEvent>)>, Stop> {
         match self.turn().await? {
             Some(page) => Ok(page.events.clone()),
@@ -128,7 +129,7 @@ impl Pages {
         let page = match self.shared() {
             Some(page) => page,
             None => {
-                // It is never closed.
+                // The semaphore is never closed.
                 let _reading = self.shelf.reading.acquire().await.ok();
                 match self.shared() {
                     Some(page) => page,
@@ -145,7 +146,7 @@ impl Pages {
         Ok(Some(page))
     }
 
-    /// The next page, where another reads it already.
+    /// The next page, where another reader holds it already.
     fn shared(&self) -> Option<Arc<EventPage>> {
         self.shelf.pages().get(&self.after).and_then(Weak::upgrade)
     }
@@ -164,12 +165,12 @@ impl Pages {
             let last = records.len().saturating_sub(1);
             for (index, record) in records.into_iter().enumerate() {
                 let Some(about) = self.about(&record).await? else { continue };
-                // Programs read it that hand it to models.
+                // Programs read it that pass it on to models.
                 let record = Audience::Agent.value(record);
                 let place =
                     EventCursor { entry: entry.seq, within: (index != last).then_some(index) };
                 let class = record.get("event_type").and_then(Value::as_str).unwrap_or_default();
-                // A record in JSON is one line.
+                // A JSON record is one line.
                 let frame = format!("id: {place}\nevent: {class}\ndata: {record}\n\n");
                 bytes += frame.len();
                 page.push((about, Arc::new(WireEvent { place, frame: Bytes::from(frame) })));
@@ -178,7 +179,7 @@ impl Pages {
         Ok(end.map(|last| EventPage { events: page, last }))
     }
 
-    /// Whose business a record is; no one's where it is of a call that is not there.
+    /// The owner of a record; `None` where its call is missing.
     async fn about(&self, record: &Value) -> Result<Option<About>, Stop> {
         let text = |name: &str| record.get(name).and_then(Value::as_str);
         let Some(id) = text("invocation_id").map(InvocationId::from) else {

@@ -1,33 +1,33 @@
-//! The last events, once for everyone, in a bounded number of bytes.
+//! Ring buffer of the latest events, shared by all subscribers and bounded in bytes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{About, WireEvent};
 
-/// How many events and bytes the buffer holds. A follower who is further behind reads the ledger.
+/// Most events and bytes in the buffer. A subscriber that lags further reads the ledger.
 const MOST_EVENTS: usize = 1024;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
 
-/// The last events.
+/// The latest events.
 #[derive(Default)]
 pub(super) struct Ring {
     events: VecDeque<(About, Arc<WireEvent>)>,
-    /// The number of the first.
+    /// Number of the first event.
     first: u64,
     bytes: usize,
     over: bool,
 }
 
-/// What comes next for a follower.
+/// What comes next for a subscriber.
 #[derive(Debug)]
 pub(in crate::rest) enum NextEvents {
     Told(Arc<WireEvent>),
     /// Nothing yet.
     Wait,
-    /// More was told than is held here; the ledger has it.
+    /// The subscriber lags behind the buffer; the ledger has the events.
     Behind,
-    /// No more is told here.
+    /// The buffer has ended.
     Over,
 }
 
@@ -35,7 +35,7 @@ impl Ring {
     pub(super) fn push(&mut self, event: (About, Arc<WireEvent>)) {
         self.bytes += event.1.frame.len();
         self.events.push_back(event);
-        // The last stays, however large it is.
+        // The last event stays, however large it is.
         while self.events.len() > 1
             && (self.events.len() > MOST_EVENTS || self.bytes > MOST_BYTES)
             && let Some((_, gone)) = self.events.pop_front()
@@ -45,7 +45,7 @@ impl Ring {
         }
     }
 
-    /// The number of the event that comes next.
+    /// Number of the next event.
     pub(super) fn end(&self) -> u64 {
         self.first + self.events.len() as u64
     }
@@ -64,7 +64,7 @@ impl Ring {
         self.bytes
     }
 
-    /// The next event from a number on that fits; the number moves past it.
+    /// The next visible event from a number on; the number moves past it.
     pub(super) fn turn(&self, next: &mut u64, fits: impl Fn(&About) -> bool) -> NextEvents {
         if self.over {
             return NextEvents::Over;

@@ -1,4 +1,4 @@
-//! What the shared buffer holds, and what a follower gets of it.
+//! Event fan-out tests: what the shared buffer holds, and what a subscriber gets of it.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! `setup` of a bundle: what is asked and run once before the program works.
+//! Shape of `setup` in a bundle: what is asked and run once before the program works.
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Any, Either, Flag, Formed, Integer, List, Map, Text, Word};

@@ -1,4 +1,4 @@
-//! `metadata.haft` of a driver's `implements` entry: what a kind of driver is told beyond its AIP.
+//! Shape of `metadata.haft` in an `implements` entry: settings of a driver kind beyond its AIP.
 
 use super::STATUS;
 use crate::shape::Strangers::Refused;

@@ -1,4 +1,4 @@
-//! What is read out of files and mounts.
+//! Hardening tests: what the checks read out of files and mounts.
 
 use std::os::unix::fs::PermissionsExt as _;
 

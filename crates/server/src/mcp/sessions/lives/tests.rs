@@ -1,4 +1,4 @@
-//! Sessions: whose they are, which make room, and what is kept of them.
+//! Session table tests: ownership, eviction and records.
 #![allow(clippy::unwrap_used, reason = "a case that cannot be laid out fails the test")]
 
 use std::time::Duration;
@@ -100,7 +100,7 @@ fn oldest_idle_session_makes_room() {
     let last = [Presence::new(&shared, &id("b2")), Presence::new(&shared, &id("c1"))];
     assert_eq!(open(&owner("agent:dan"), "d1"), Err(Full::All(4)));
     drop((busy, busier, last));
-    // A place that no session came of is free again.
+    // A reservation without a session is free again.
     drop(SessionReservation::new(&shared, &bo, &limits).unwrap());
     let lives = locked(&shared);
     assert_eq!((lives.opening, lives.owned.values().sum::<usize>()), (0, lives.lives.len()));
