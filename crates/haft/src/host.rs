@@ -40,8 +40,8 @@ use haft_drivers::Provision;
 use haft_ledger::Store;
 use haft_model::{Actor, Call, DriverId, Envelope, Role, Timestamp};
 use haft_runtime::{
-    BreakerOptions, CallOptions, Clock, Forms, Lookout as _, NonInteractive, Options, Reader,
-    Receipt, Runtime, Unsent, WallClock,
+    BreakerOptions, CallOptions, Clock, DriverReadiness as _, Forms, NonInteractive, Options,
+    Reader, Receipt, Runtime, Unsent, WallClock,
 };
 use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
@@ -189,7 +189,7 @@ impl Host {
             // The async runtime is shutting down, and this wait with it.
             Err(Err(_)) => std::future::pending().await,
         };
-        self.runtime.hand_over(&envelope.invocation_id);
+        self.runtime.mark_delivered(&envelope.invocation_id);
         envelope
     }
 

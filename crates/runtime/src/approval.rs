@@ -36,7 +36,7 @@ pub(crate) struct PermittedCall {
 }
 
 impl CallPipeline<'_> {
-    pub(crate) async fn clear(
+    pub(crate) async fn authorize(
         &mut self,
         call: &Call,
         heard: HookedPlan,
@@ -46,10 +46,10 @@ impl CallPipeline<'_> {
         match &cleared {
             Ok(cleared) => {
                 self.plan = Some(cleared.understood.plan.clone());
-                self.journal.phase(CallPhase::Permission, PhaseOutcome::Ok);
+                self.recorder.phase(CallPhase::Permission, PhaseOutcome::Ok);
             }
             Err(Halt::Stopped(_)) => {
-                self.journal.phase(CallPhase::Permission, PhaseOutcome::Failed)
+                self.recorder.phase(CallPhase::Permission, PhaseOutcome::Failed)
             }
             Err(Halt::Pending(_) | Halt::Answered(_)) => {}
         }
@@ -67,7 +67,8 @@ impl CallPipeline<'_> {
         self.within_limits(&understood).await?;
         let mut decision = self.judged(&world, &understood, &opinions).await?;
         if decision.verdict == Verdict::Ask {
-            let told = self.hear_about(HookPoint::PermissionRequest, &understood, &decision).await;
+            let told =
+                self.notify_hooks(HookPoint::PermissionRequest, &understood, &decision).await;
             if !told.opinions.is_empty() {
                 opinions.extend(told.opinions);
                 decision = self.judged(&world, &understood, &opinions).await?;
@@ -86,8 +87,8 @@ impl CallPipeline<'_> {
         understood: BoundPlan,
         decision: Decision,
     ) -> Result<PermittedCall, Halt> {
-        let until = later(self.journal.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
+        let until = later(self.recorder.now(), self.runtime.options.permit);
+        let permit = Permit::of_decision(&decision, &understood.plan, self.recorder.id(), until);
         let permit = permit.ok_or_else(|| Stop::new(Code::Internal, "an allow gave no permit"))?;
         let call_input = self.keep(&understood.plan.input);
         let heard = decision.opinions.iter();
@@ -126,11 +127,11 @@ impl CallPipeline<'_> {
         };
         let expires_at =
             call_input.is_some().then(|| later(decision.decided_at, self.runtime.options.permit));
-        if call_input.is_some() && !self.journal.may_note(Status::Approved) {
+        if call_input.is_some() && !self.recorder.may_note(Status::Approved) {
             // A resumed call that had started keeps its earlier decision.
             return Ok(());
         }
-        self.journal.note(Event::PermissionDecided(Box::new(Decided {
+        self.recorder.note(Event::PermissionDecided(Box::new(Decided {
             decision: decision.clone(),
             permission_input,
             call_input,
@@ -139,7 +140,7 @@ impl CallPipeline<'_> {
             expires_at,
             mode: mode.to_owned(),
         })));
-        let told = self.hear_about(HookPoint::PermissionDecision, understood, &decision).await;
+        let told = self.notify_hooks(HookPoint::PermissionDecision, understood, &decision).await;
         match told.no.filter(|_| decision.verdict == Verdict::Allow) {
             Some(no) => Err(no.into()),
             None => Ok(()),
@@ -156,7 +157,7 @@ impl CallPipeline<'_> {
         manner: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
         loop {
-            if let Err(stop) = self.somebody_can_be_asked(&understood, manner) {
+            if let Err(stop) = self.approver_is_reachable(&understood, manner) {
                 self.decided(&understood, decision, None, None).await?;
                 return Err(stop.into());
             }
@@ -164,9 +165,9 @@ impl CallPipeline<'_> {
             // exist.
             self.keep(&understood.plan.input);
             let question = self.question(&understood, decision);
-            self.journal.note(Event::PermissionRequested(Box::new(question.clone())));
-            self.journal.claim(&self.runtime.options);
-            self.journal.save().await?;
+            self.recorder.note(Event::PermissionRequested(Box::new(question.clone())));
+            self.recorder.claim(&self.runtime.options);
+            self.recorder.save().await?;
             match self.answered(call, &understood, question, manner).await? {
                 Ending::Cleared(cleared) => return Ok(*cleared),
                 Ending::AskAgain(changed) => understood = *changed,
@@ -195,7 +196,7 @@ impl CallPipeline<'_> {
     }
 
     /// Refuses an ask that has neither an interactive prompt nor an inbox to go to.
-    fn somebody_can_be_asked(
+    fn approver_is_reachable(
         &self,
         understood: &BoundPlan,
         manner: &CallOptions<'_>,
@@ -237,7 +238,7 @@ impl CallPipeline<'_> {
                 return Err(Halt::Pending(Box::new(question)));
             }
             let replied = match prompt.take() {
-                Some(prompt) => self.prompted(prompt, &question, &record, manner).await?,
+                Some(prompt) => self.prompt_caller(prompt, &question, &record, manner).await?,
                 None => {
                     if let Some(tell) = tell.take() {
                         let _ = caught(|| tell(&question));
@@ -254,7 +255,7 @@ impl CallPipeline<'_> {
 
     /// Prompts the approver at the terminal or client until that approver replies or the question
     /// changes elsewhere.
-    async fn prompted(
+    async fn prompt_caller(
         &mut self,
         prompt: &dyn Prompt,
         question: &Question,
@@ -293,7 +294,7 @@ impl CallPipeline<'_> {
         manner: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
         let reason = "the permission ran out while the call waited for its turn";
-        if !self.journal.may_note(Status::AwaitingApproval) {
+        if !self.recorder.may_note(Status::AwaitingApproval) {
             return Err(Stop::new(Code::ApprovalExpired, reason).into());
         }
         let world = self.world.clone();
@@ -313,9 +314,9 @@ impl CallPipeline<'_> {
 
     /// Sleeps for one poll interval (`options.look`), or until shutdown or cancellation.
     async fn wait(&mut self, question: &Question, manner: &CallOptions<'_>) -> Result<(), Halt> {
-        let id = self.journal.id().clone();
+        let id = self.recorder.id().clone();
         let look =
-            tokio::time::timeout(self.runtime.options.look, self.runtime.closing.cancelled());
+            tokio::time::timeout(self.runtime.options.look, self.runtime.shutdown.cancelled());
         match self.unless_called_off(manner, look).await {
             None => return Err(self.withdrawn(question).into()),
             // Approvers may answer while no process waits for the question.
@@ -325,7 +326,7 @@ impl CallPipeline<'_> {
         if self.runtime.cancel_requested(&id).await? {
             return Err(self.withdrawn(question).into());
         }
-        Ok(self.journal.prolong(&self.runtime.options).await?)
+        Ok(self.recorder.prolong(&self.runtime.options).await?)
     }
 
     pub(crate) fn withdrawn(&mut self, question: &Question) -> Stop {
@@ -334,7 +335,7 @@ impl CallPipeline<'_> {
     }
 
     pub(crate) fn close(&mut self, question: &Question, state: QuestionState, reason: &str) {
-        self.journal.note(Event::Closed(Closed {
+        self.recorder.note(Event::Closed(Closed {
             question: question.id.clone(),
             state,
             reason: reason.to_owned(),

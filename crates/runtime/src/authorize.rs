@@ -27,7 +27,7 @@ pub struct Why {
 
 impl Why {
     /// The dry run as JSON, for `haft why --json` and the REST API.
-    pub fn told(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let explained = &self.explained;
         let contract = &explained.entry.contract;
         let route = match &explained.route {
@@ -84,13 +84,13 @@ impl Runtime {
     /// and runs no hook.
     pub async fn why(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let given = input.clone();
-        let why = self.foreseen(call, input).await?;
+        let why = self.explain_unredacted(call, input).await?;
         let mut redactor = Redactor::new(&why.explained.entry.contract.tool.extras.sensitive);
         given.iter().for_each(|input| redactor.learn(input));
         Ok(why.without(&redactor))
     }
 
-    async fn foreseen(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
+    async fn explain_unredacted(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let world = self.world();
         let now = self.clock.now();
         let ground = self.ground(&world, &Viewer { actor: &call.actor, within: &[] });
@@ -122,7 +122,7 @@ impl Runtime {
         };
         let (unready, targets) = match BoundPlan::of(&world, call, &entry, input, &outlook) {
             Ok(understood) => {
-                (self.limits.room(&world, &entry, &plan, now).await.err(), understood.targets)
+                (self.quotas.room(&world, &entry, &plan, now).await.err(), understood.targets)
             }
             Err(stop) => (Some(stop), Targets::default()),
         };
@@ -140,7 +140,7 @@ impl Runtime {
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
         let now = self.clock.now();
-        let usage = self.limits.usage(world, entry, plan, now).await?;
+        let usage = self.quotas.usage(world, entry, plan, now).await?;
         let weigh = |standing: &[StandingAnswer]| {
             let grant = entry.contract.grant_key();
             let circumstances = Circumstances::default();

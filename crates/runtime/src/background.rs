@@ -31,17 +31,17 @@ impl CallPipeline<'_> {
     /// Releases a caller that polls for the result, with a pending envelope. The call is on record
     /// first, so that any process can answer the poll.
     pub(crate) async fn let_go(&mut self, manner: &CallOptions<'_>, effect: EffectState) {
-        let Some(leave) = manner.leave.as_ref().filter(|_| !self.left) else { return };
+        let Some(leave) = manner.leave.as_ref().filter(|_| !self.detached) else { return };
         if manner.background != Background::Leave {
             return;
         }
-        let shown = self.journal.show(&self.runtime.options).await;
-        if shown.is_err() || !self.journal.is_on_record() {
+        let shown = self.recorder.show(&self.runtime.options).await;
+        if shown.is_err() || !self.recorder.is_on_record() {
             return;
         }
-        self.left = true;
+        self.detached = true;
         let words = "it goes on in the background".to_owned();
-        let mut envelope = self.waiting(None, words, self.journal.status());
+        let mut envelope = self.waiting(None, words, self.recorder.status());
         envelope.effect_state = effect;
         let _ = caught(|| leave(envelope));
     }

@@ -68,7 +68,7 @@ pub enum Receipt {
     /// When the runtime returns the envelope.
     #[default]
     Given,
-    /// When the caller acknowledges it with [`crate::Runtime::handed_over`].
+    /// When the caller acknowledges it with [`crate::Runtime::confirm_delivery`].
     Acknowledged,
 }
 

@@ -78,7 +78,7 @@ impl Runtime {
         input: &Value,
         now: Timestamp,
     ) -> Vec<AvoidedDriver> {
-        if call.pinned.is_some() || self.rests.is_idle() {
+        if call.pinned.is_some() || self.breakers.is_idle() {
             return Vec::new();
         }
         let resting = entry.bindings.iter().filter_map(|binding| {
@@ -87,7 +87,7 @@ impl Runtime {
             let driver = world.drivers.get(id);
             let host = driver.and_then(|one| one.destination(tool, &binding.mapped(input)));
             let circuit = Circuit { driver: id.clone(), tool: tool.clone(), host };
-            let reason = self.rests.reason(&circuit, now)?;
+            let reason = self.breakers.reason(&circuit, now)?;
             Some(AvoidedDriver { driver: circuit.driver, why: "rest", reason })
         });
         resting.collect()

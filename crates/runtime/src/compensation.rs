@@ -169,12 +169,12 @@ impl CallPipeline<'_> {
                 .help("leave it to `compensate` to make the call")
                 .into());
         }
-        self.journal.claim(&runtime.options);
-        self.journal.save().await?;
-        let by = self.journal.id().clone();
+        self.recorder.claim(&runtime.options);
+        self.recorder.save().await?;
+        let by = self.recorder.id().clone();
         runtime.add(&story, &call.actor, Event::Compensating(Compensating { by })).await?;
         let (original, actor) = (original.clone(), call.actor.clone());
-        self.undoing = Some(CompensatedCall { original, actor, floor });
+        self.compensating = Some(CompensatedCall { original, actor, floor });
         self.keep_secrets_of(&story).await;
         Ok(())
     }
@@ -186,15 +186,15 @@ impl CallPipeline<'_> {
         original: &InvocationId,
     ) -> Result<(), Stop> {
         let story = self.runtime.told(original, &actor.tenant).await?;
-        let own = self.journal.id();
-        self.undoing = self.runtime.undoing_again(&self.world, own, actor, &story);
+        let own = self.recorder.id();
+        self.compensating = self.runtime.undoing_again(&self.world, own, actor, &story);
         self.keep_secrets_of(&story).await;
         Ok(())
     }
 
     /// Refuses a compensation whose window closed while it waited for approval or recovery.
     pub(crate) async fn still_in_time(&self) -> Result<(), Stop> {
-        let Some(undoing) = &self.undoing else { return Ok(()) };
+        let Some(undoing) = &self.compensating else { return Ok(()) };
         let story = self.runtime.told(&undoing.original, &undoing.actor.tenant).await?;
         // A contract that is gone, or states no compensation any more, has no window.
         let entry = self.world.snapshot.find(&story.tool_id);
@@ -215,7 +215,7 @@ impl CallPipeline<'_> {
     /// The plan for authorization: a compensation requires at least the approval of the original's
     /// contract.
     pub(crate) fn judged_as<'p>(&self, plan: &'p Plan) -> Cow<'p, Plan> {
-        let Some(undoing) = &self.undoing else { return Cow::Borrowed(plan) };
+        let Some(undoing) = &self.compensating else { return Cow::Borrowed(plan) };
         let approval = plan.effects.approval.and(&undoing.floor);
         let effects = EffectProfile { approval, ..EffectProfile::clone(&plan.effects) };
         Cow::Owned(Plan { effects: Arc::new(effects), ..plan.clone() })

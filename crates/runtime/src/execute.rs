@@ -36,7 +36,7 @@ use crate::validate;
 use running::{AttemptEvent, Running};
 
 impl CallPipeline<'_> {
-    pub(crate) async fn carry_out(
+    pub(crate) async fn execute_permitted(
         &mut self,
         call: &Call,
         mut cleared: PermittedCall,
@@ -53,7 +53,7 @@ impl CallPipeline<'_> {
                 Err(stop) => Err(stop.clone()),
             };
             // The slot is free for others while an approver is asked.
-            let again = match self.journal.phase_unless(CallPhase::Schedule, lapse)? {
+            let again = match self.recorder.phase_unless(CallPhase::Schedule, lapse)? {
                 None => break (cleared, slot?),
                 Some(lapse) => {
                     drop(slot);
@@ -64,21 +64,21 @@ impl CallPipeline<'_> {
                 }
             };
             if let Err(Halt::Stopped(_)) = &again {
-                self.journal.phase(CallPhase::Schedule, PhaseOutcome::Failed);
+                self.recorder.phase(CallPhase::Schedule, PhaseOutcome::Failed);
             }
             cleared = again?;
         };
         let workload = validate::Workload::of_value(&cleared.understood.plan.input);
-        if let Err(stop) = workload.run(|| self.still_the_same(&cleared)) {
-            self.journal.phase(CallPhase::Execute, PhaseOutcome::Failed);
+        if let Err(stop) = workload.run(|| self.verify_input_unchanged(&cleared)) {
+            self.recorder.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
         }
-        let outcome = self.by_any_driver(call, cleared, manner).await;
+        let outcome = self.try_drivers(call, cleared, manner).await;
         let ended = match &outcome {
             Ok(_) => PhaseOutcome::Ok,
             Err(_) => PhaseOutcome::Failed,
         };
-        self.journal.phase(CallPhase::Execute, ended);
+        self.recorder.phase(CallPhase::Execute, ended);
         outcome.map_err(|failure| Halt::Stopped(Box::new(failure)))
     }
 
@@ -88,8 +88,8 @@ impl CallPipeline<'_> {
         manner: &CallOptions<'_>,
     ) -> Result<Turns, Stop> {
         let locks = queue::locks(&cleared.understood, cleared.understood.facts)?;
-        if self.journal.may_note(Status::Queued) {
-            self.journal.note(Event::Queued(Queued {
+        if self.recorder.may_note(Status::Queued) {
+            self.recorder.note(Event::Queued(Queued {
                 locks: locks.iter().map(|lock| self.redactor.text(lock).0).collect(),
                 is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
                 max_parallel: self.runtime.queue.max_parallel(),
@@ -105,7 +105,7 @@ impl CallPipeline<'_> {
     }
 
     /// Final check before the effect: the input is the authorized one and still valid.
-    fn still_the_same(&self, cleared: &PermittedCall) -> Result<(), Stop> {
+    fn verify_input_unchanged(&self, cleared: &PermittedCall) -> Result<(), Stop> {
         let plan = &cleared.understood.plan;
         if Digest::of_bytes(&haft_model::canonical(&plan.input)) != cleared.call_input.digest {
             return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
@@ -133,21 +133,21 @@ impl CallPipeline<'_> {
             tool: plan.tool.clone(),
             host: caught(|| driver.destination(&plan.tool, &plan.mapped())).ok().flatten(),
         };
-        let trial = runtime.rests.begin(circuit, self.journal.now())?;
+        let trial = runtime.breakers.begin(circuit, self.recorder.now())?;
         let reports = mutates && caught(|| driver.reports_submission(plan)).unwrap_or(false);
         let refused = |stop: Stop| {
             let effect = if mutates { EffectState::NotSubmitted } else { EffectState::None };
             Failure::new(stop, effect)
         };
         if mutates {
-            self.journal.claim(&self.runtime.options);
-            let _ = self.journal.prolong(&self.runtime.options).await;
+            self.recorder.claim(&self.runtime.options);
+            let _ = self.recorder.prolong(&self.runtime.options).await;
         }
-        self.journal.note(Event::Started(Started {
+        self.recorder.note(Event::Started(Started {
             attempt: self.attempt,
             driver: plan.route.driver.clone(),
             call_input: cleared.call_input.digest.clone(),
-            fence: self.journal.fence().map_or(0, |fence| fence.0),
+            fence: self.recorder.fence().map_or(0, |fence| fence.0),
             charge: self.charge(cleared),
         }));
         let mut submitted = None;
@@ -156,34 +156,34 @@ impl CallPipeline<'_> {
                 submitted = Some(self.submitted(cleared));
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
-            if let Err(stop) = self.journal.save().await {
+            if let Err(stop) = self.recorder.save().await {
                 // An attempt that did not begin is not recorded as begun, and counts against no
                 // quota.
                 let begun = |event: &_| matches!(event, Event::Started(_) | Event::Submitted(_));
-                self.journal.retract(begun);
+                self.recorder.retract(begun);
                 return Err(refused(stop));
             }
         }
         self.executed = true;
-        self.reserved.take().into_iter().for_each(QuotaReservation::used);
+        self.reservation.take().into_iter().for_each(QuotaReservation::used);
         let effect = match (mutates, reports) {
             (false, _) => EffectState::None,
             (true, true) => EffectState::NotSubmitted,
             (true, false) => EffectState::Submitted,
         };
-        let wish = self.enlisted.wish.clone();
-        let (closing, pulse) = (&self.runtime.closing, self.runtime.pulse.clone());
+        let wish = self.in_flight.wish.clone();
+        let (closing, pulse) = (&self.runtime.shutdown, self.runtime.timer.clone());
         let mut running = Running::new(cleared, manner, wish, closing, until, pulse);
         (running.mutates, running.effect) = (mutates, effect);
-        running.clearance = submitted.map(|at| self.journal.clearance(&self.runtime.options, &at));
+        running.clearance = submitted.map(|at| self.recorder.clearance(&self.runtime.options, &at));
         if self.people_fill_in(&running) {
             (running.people, running.time) = (true, Allowance::holdable(until.into_std()));
         }
-        let outcome = self.run(&mut running, cleared).await;
+        let outcome = self.drive(&mut running, cleared).await;
         self.withdraw_forms(&mut running, "the attempt ended before it was answered");
         let outcome = outcome.map_err(|failure| running.why_unanswered(failure));
         let outcome = self.attempt_ended(outcome, &running);
-        let turn = trial.ended(&outcome, circuit, self.journal.now());
+        let turn = trial.ended(&outcome, circuit, self.recorder.now());
         if turn.is_some() {
             self.runtime.ring();
         }
@@ -196,7 +196,7 @@ impl CallPipeline<'_> {
         outcome
     }
 
-    async fn run(
+    async fn drive(
         &mut self,
         running: &mut Running<'_>,
         cleared: &PermittedCall,
@@ -216,8 +216,11 @@ impl CallPipeline<'_> {
         let attempt = attempt.traced(self.trace.clone());
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let attempt = attempt.timed(running.time.clone());
-        let attempt =
-            attempt.guarded(authorize::guard(&self.world, &cleared.understood, self.journal.now()));
+        let attempt = attempt.guarded(authorize::guard(
+            &self.world,
+            &cleared.understood,
+            self.recorder.now(),
+        ));
         let driver = &cleared.understood.driver;
         // INVARIANT: nothing stands between this check and the driver. A process that was suspended
         // after it recorded the submission, and may have lost its lease, sends nothing.
@@ -233,17 +236,17 @@ impl CallPipeline<'_> {
                 AttemptEvent::Done(outcome) => {
                     // Messages that the driver sent right before it returned count too.
                     while let Some(said) = said.unheard() {
-                        self.heard_from(running, said).await;
+                        self.handle_message(running, said).await;
                     }
                     return outcome.unwrap_or_else(|fault| Err(running.broke(&fault)));
                 }
-                AttemptEvent::Said(said) => self.heard_from(running, said).await,
+                AttemptEvent::Said(said) => self.handle_message(running, said).await,
                 AttemptEvent::Prompted(reply) => Box::pin(self.replied(running, reply)).await,
-                AttemptEvent::Wished => self.wish(running, self.whose_wish()),
+                AttemptEvent::Wished => self.request_cancel(running, self.whose_wish()),
                 // An elicitation form cannot outlive the process, and the call's time stands still
                 // while it is open.
                 AttemptEvent::Closing => self.withdraw_forms(running, "haft is about to stop"),
-                AttemptEvent::Quiet => self.look_around(running).await,
+                AttemptEvent::Quiet => self.heartbeat(running).await,
                 AttemptEvent::OutOfTime if running.stopping.is_none() => {
                     running.stop(AbortReason::Timeout, self.runtime.options.grace);
                 }
@@ -253,7 +256,7 @@ impl CallPipeline<'_> {
     }
 
     /// Handles a message of the running driver.
-    async fn heard_from(&mut self, running: &mut Running<'_>, said: DriverMessage) {
+    async fn handle_message(&mut self, running: &mut Running<'_>, said: DriverMessage) {
         match said {
             DriverMessage::Progress(progress) => self.progressed(running, progress, None).await,
             DriverMessage::Partial(content) => self.partial(running, content).await,
@@ -272,7 +275,7 @@ impl CallPipeline<'_> {
                 let _ = reply.send(recorded.map(|()| cleared));
             }
             DriverMessage::Wanted { slug, outcome, reply } => {
-                let recorded = self.wanted(running, slug, outcome).await;
+                let recorded = self.record_secret_use(running, slug, outcome).await;
                 let _ = reply.send(recorded);
             }
             DriverMessage::Hide(made) => self.redactor.hide(&made),
@@ -286,7 +289,7 @@ impl CallPipeline<'_> {
     }
 
     /// Records the use of a secret before the driver receives it, and redacts it from then on.
-    async fn wanted(
+    async fn record_secret_use(
         &mut self,
         running: &mut Running<'_>,
         slug: String,
@@ -298,18 +301,18 @@ impl CallPipeline<'_> {
         match &outcome {
             Ok(secret) => {
                 self.redactor.hide(secret);
-                self.journal.note(Event::SecretOpened(used));
+                self.recorder.note(Event::SecretOpened(used));
             }
-            Err(_) => self.journal.note(Event::SecretWithheld(used)),
+            Err(_) => self.recorder.note(Event::SecretWithheld(used)),
         }
         match running.mutates {
-            true => self.journal.save().await,
+            true => self.recorder.save().await,
             false => Ok(()),
         }
     }
 
     /// Handles a cancellation request; the contract says whether the call can be cancelled.
-    fn wish(&mut self, running: &mut Running<'_>, reason: AbortReason) {
+    fn request_cancel(&mut self, running: &mut Running<'_>, reason: AbortReason) {
         running.wished = true;
         self.withdraw_forms(running, "the call was called off");
         self.note_cancel(running, CancelFact::Requested, reason);
@@ -322,16 +325,16 @@ impl CallPipeline<'_> {
 
     /// Periodic work of a slow call: shows it in the ledger, renews its lease, checks its forms,
     /// and looks for a cancellation request.
-    async fn look_around(&mut self, running: &mut Running<'_>) {
-        let _ = self.journal.show(&self.runtime.options).await;
-        let _ = self.journal.prolong(&self.runtime.options).await;
+    async fn heartbeat(&mut self, running: &mut Running<'_>) {
+        let _ = self.recorder.show(&self.runtime.options).await;
+        let _ = self.recorder.prolong(&self.runtime.options).await;
         if running.people {
             Box::pin(self.look_at_forms(running)).await;
         }
         if !running.wished {
-            let id = self.journal.id().clone();
+            let id = self.recorder.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
-                self.wish(running, AbortReason::UserInterruption);
+                self.request_cancel(running, AbortReason::UserInterruption);
             }
         }
     }
@@ -362,7 +365,7 @@ impl CallPipeline<'_> {
             self.redactor.everywhere(named);
         }
         native.extend(self.entry.as_ref().and_then(|entry| entry.operation()));
-        self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
+        self.recorder.note(Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: self.attempt,
             effect,
             code,

@@ -33,7 +33,7 @@ impl CallPipeline<'_> {
             Err(Halt::Answered(envelope)) => return self.superseded(*envelope).await,
         };
         let envelope = self.conclude(outcome).await;
-        if let Some(carrying) = self.carrying.take() {
+        if let Some(carrying) = self.flight.take() {
             carrying.answered(&envelope);
         }
         envelope
@@ -55,7 +55,7 @@ impl CallPipeline<'_> {
 
     /// Ends a repeat with the first call's result; a repeat that is on record ends as discarded.
     async fn superseded(mut self, mut answer: Envelope) -> Envelope {
-        if self.journal.is_on_record() {
+        if self.recorder.is_on_record() {
             let words = format!("it is `{}` sent again, and has its answer", answer.invocation_id);
             let stop = Stop::new(Code::CanceledDiscarded, words);
             self.conclude(Err(Failure::new(stop, EffectState::None))).await;
@@ -85,7 +85,7 @@ impl CallPipeline<'_> {
             let fits =
                 came.error.as_ref().is_none_or(|error| error.error_code != Code::OutputInvalid);
             let outcome = if fits { PhaseOutcome::Ok } else { PhaseOutcome::Failed };
-            self.journal.phase(CallPhase::MapResult, outcome);
+            self.recorder.phase(CallPhase::MapResult, outcome);
         }
         came
     }
@@ -144,11 +144,11 @@ impl CallPipeline<'_> {
     /// Composes the envelope, and records redaction and persistence.
     fn envelope(&mut self, came: &Came, held: HeldResult) -> Envelope {
         if let Some(redacted) = &held.redacted {
-            self.journal.note(Event::Redacted(redacted.clone()));
+            self.recorder.note(Event::Redacted(redacted.clone()));
         }
         if came.output.is_some() {
-            self.journal.note(Event::Persisted(held.persisted.clone()));
-            self.journal.phase(CallPhase::PersistResult, PhaseOutcome::Ok);
+            self.recorder.note(Event::Persisted(held.persisted.clone()));
+            self.recorder.phase(CallPhase::PersistResult, PhaseOutcome::Ok);
         }
         let mut envelope = self.composed(came, held);
         self.context_modifiers(came, &mut envelope);
@@ -172,11 +172,11 @@ impl CallPipeline<'_> {
             None => held.model,
         };
         let warnings = rounded(held.exact);
-        let persistence = is_output.then(|| self.journal.id().part("per"));
+        let persistence = is_output.then(|| self.recorder.id().part("per"));
         Envelope {
             schema_version: haft_model::record::SCHEMA_VERSION.into(),
-            result_id: self.journal.id().part("res"),
-            invocation_id: self.journal.id().clone(),
+            result_id: self.recorder.id().part("res"),
+            invocation_id: self.recorder.id().clone(),
             tool_id,
             status,
             final_status: self.final_status(came),
@@ -189,7 +189,7 @@ impl CallPipeline<'_> {
             transcript_search_text: render::capped(&held.text, 2000).0.to_owned(),
             resource_refs: held.resources,
             artifact_refs: held.artifacts,
-            evidence_refs: vec![format!("haft://invocations/{}", self.journal.id())],
+            evidence_refs: vec![format!("haft://invocations/{}", self.recorder.id())],
             policy_refs: self.policies.clone(),
             telemetry_refs: Vec::new(),
             persistence_refs: persistence.into_iter().collect(),
@@ -198,7 +198,7 @@ impl CallPipeline<'_> {
             empty: held.empty && is_output,
             abort_reason: came.error.as_ref().and_then(|error| self.taken_along(error)),
             driver: self.plan.as_ref().map(|plan| plan.route.driver.to_string()),
-            created_at: self.journal.now(),
+            created_at: self.recorder.now(),
             error: came.error.clone(),
             context_modifiers: None,
             warnings,
@@ -212,7 +212,7 @@ impl CallPipeline<'_> {
     fn final_status(&self, came: &Came) -> Status {
         let Some(error) = &came.error else { return Status::Succeeded };
         let wished = error.final_status();
-        let now = self.journal.status();
+        let now = self.recorder.status();
         match error.error_code {
             _ if now.may_become(wished) => wished,
             // A hook's deny after an allow denies the call.
@@ -245,25 +245,25 @@ impl CallPipeline<'_> {
             let bytes = serde_json::to_vec(&envelope).unwrap_or_default();
             self.discretion.keep(&Value::Null, bytes)
         });
-        let result = self.journal.keep(kept);
-        self.journal.note(Event::ResultCreated(ResultCreated {
+        let result = self.recorder.keep(kept);
+        self.recorder.note(Event::ResultCreated(ResultCreated {
             result,
             status: envelope.status,
             is_error: envelope.is_error,
         }));
         // The batch yields a result that has to wait for others.
         let now = self.seat.as_ref().is_none_or(|seat| seat.is_its_turn());
-        if now && self.executed && self.journal.status().may_become(Status::Yielded) {
-            self.journal.note(Event::Yielded(Yielded {}));
+        if now && self.executed && self.recorder.status().may_become(Status::Yielded) {
+            self.recorder.note(Event::Yielded(Yielded {}));
         }
-        self.journal.skip_to(CallPhase::PersistResult);
-        self.journal.phase(CallPhase::EmitTerminal, PhaseOutcome::Ok);
+        self.recorder.skip_to(CallPhase::PersistResult);
+        self.recorder.phase(CallPhase::EmitTerminal, PhaseOutcome::Ok);
         let stage = match envelope.final_status {
             Status::SchemaParseFailed => Some("schema".to_owned()),
             Status::ValidationFailed => Some("values".to_owned()),
             _ => None,
         };
-        self.journal.note(Event::ending(Ended {
+        self.recorder.note(Event::ending(Ended {
             final_status: envelope.final_status,
             effect: envelope.effect_state,
             code: envelope.error.as_ref().map(|error| error.error_code),
@@ -273,45 +273,45 @@ impl CallPipeline<'_> {
         // A write that may have happened keeps its lease until its result is delivered.
         let keeps = self.intent.is_some() && envelope.effect_state.may_have_happened();
         if !keeps {
-            self.journal.unbind();
+            self.recorder.unbind();
         }
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::RecordFirst.is_off() {
             // The lease expires without renewal, and recovery finds the open call.
             return envelope;
         }
-        let mut closed = self.journal.close(keeps).await;
+        let mut closed = self.recorder.close(keeps).await;
         // The status operation may report the effect of another call with the same key.
         let witnessed = envelope.effect_state.is_done() && !self.looked_up;
-        if closed.is_err() && self.journal.is_shut_out() && witnessed {
+        if closed.is_err() && self.recorder.is_shut_out() && witnessed {
             closed = self.observed(&envelope).await;
         }
-        if self.journal.is_shut_out() && !envelope.effect_state.may_have_happened() {
+        if self.recorder.is_shut_out() && !envelope.effect_state.may_have_happened() {
             envelope = self.carried_on_elsewhere();
         }
         if closed.is_err() && self.may_run_later(&envelope) {
             envelope = self.left_open();
         }
-        if !self.journal.is_shut_out() && !self.journal.is_refused() {
-            self.runtime.ended(self.journal.id());
+        if !self.recorder.is_shut_out() && !self.recorder.is_refused() {
+            self.runtime.ended(self.recorder.id());
         }
         // A queued append may be lost while the store is down, so the envelope says so.
-        let kept = closed.and_then(|()| match self.journal.is_durable() {
+        let kept = closed.and_then(|()| match self.recorder.is_durable() {
             true => Ok(()),
             false => self.runtime.is_recordable(),
         });
         envelope.unrecorded = kept.err().map(|stop| stop.message);
         // An append that failed may still be stored, so delivery is tracked in that case too.
-        match keeps.then(|| self.journal.leave_fence()).flatten() {
+        match keeps.then(|| self.recorder.leave_fence()).flatten() {
             Some(fence) => {
                 let told = envelope.effect_state;
-                self.runtime.delivery.expect(self.journal.id(), fence, told);
+                self.runtime.undelivered.expect(self.recorder.id(), fence, told);
                 #[cfg(feature = "sabotage")]
                 if haft_ledger::sabotage::Mechanism::DeliveryLease.is_off() {
-                    self.runtime.handed_over(self.journal.id()).await;
+                    self.runtime.confirm_delivery(self.recorder.id()).await;
                 }
             }
-            None => self.journal.release().await,
+            None => self.recorder.release().await,
         }
         envelope
     }
@@ -319,7 +319,7 @@ impl CallPipeline<'_> {
     /// The result of a write whose lease another process took over. Nothing was sent here, and only
     /// that process knows the effect.
     fn carried_on_elsewhere(&self) -> Envelope {
-        let id = self.journal.id();
+        let id = self.recorder.id();
         let words = format!("another process took `{id}` over, and knows what becomes of it");
         let stop = Stop::new(Code::Internal, words)
             .help(format!("make the same call again for its answer, or look at `haft trace {id}`"));
@@ -332,10 +332,10 @@ impl CallPipeline<'_> {
     async fn pending(mut self, question: haft_model::Question) -> Envelope {
         let words = self.waits_for(&question.summary, &question.id, "approve it");
         let mut envelope = self.waiting(Some(question.id), words, Status::AwaitingApproval);
-        if let Err(stop) = self.journal.close(false).await {
+        if let Err(stop) = self.recorder.close(false).await {
             envelope.unrecorded = Some(stop.message);
         }
-        self.journal.release().await;
+        self.recorder.release().await;
         envelope
     }
 

@@ -15,50 +15,52 @@ use crate::CallOptions;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::recorder::unrecorded;
 use crate::runtime::called_off;
-use dedup_table::{DedupVerdict, key_reused, standing};
+use dedup_table::{DedupVerdict, classify, key_reused};
 pub(crate) use identity::backend_key;
 use single_flight::FlightFollower;
 pub(crate) use single_flight::{FlightOwner, SingleFlight};
 
 impl CallPipeline<'_> {
     /// Deduplicates a call. A call that passes is the only one that executes its intent.
-    pub(crate) async fn recognise(
+    pub(crate) async fn deduplicate(
         &mut self,
         call: &Call,
         entry: &CatalogEntry,
         input: &Value,
         manner: &CallOptions<'_>,
     ) -> Result<(), Halt> {
-        let (id, now) = (self.journal.id().clone(), self.journal.now());
-        let Some(mut meant) = identity::meant(call, entry, input, &id, now)? else { return Ok(()) };
+        let (id, now) = (self.recorder.id().clone(), self.recorder.now());
+        let Some(mut meant) = identity::identify(call, entry, input, &id, now)? else {
+            return Ok(());
+        };
         let carrying = loop {
-            match self.runtime.under_way.take(&meant, &id) {
+            match self.runtime.single_flight.take(&meant, &id) {
                 Ok(carrying) => break carrying,
                 Err(other) if other.binding != meant.binding => {
                     return Err(key_reused(&other.id).into());
                 }
-                Err(other) => self.with_other(call, other, manner).await?,
+                Err(other) => self.await_flight(call, other, manner).await?,
             }
         };
         let record = self.intent_record(&meant).await?;
-        let holder = match self.stands(entry, &meant, record.as_ref()) {
+        let holder = match self.dedup_verdict(entry, &meant, record.as_ref()) {
             DedupVerdict::New(holder) => holder,
             DedupVerdict::Conflict => return Err(conflict(record).into()),
             DedupVerdict::Same => {
                 // Releases the flight, so that equal calls of this process can read the record
                 // meanwhile.
                 drop(carrying);
-                return Err(self.first_answer(call, record, manner).await);
+                return Err(self.replay_result(call, record, manner).await);
             }
             DedupVerdict::Unknown => {
                 let Some(record) = record else { return Err(lost()) };
-                self.find_out(call, entry, input, &record, manner).await?;
+                self.look_up_unknown(call, entry, input, &record, manner).await?;
                 // The first call did not commit, but the backend may know its key.
                 meant.key.clone_from(&record.intent.key);
                 Some(record.run.invocation_id)
             }
         };
-        self.carry(meant, holder, carrying);
+        self.own_intent(meant, holder, carrying);
         Ok(())
     }
 
@@ -72,7 +74,8 @@ impl CallPipeline<'_> {
         let record = read().await.map_err(unrecorded)?;
         match &record {
             Some(found)
-                if found.run.ended_at.is_some() && !self.runtime.delivery.is_heard(found) =>
+                if found.run.ended_at.is_some()
+                    && !self.runtime.undelivered.is_delivered(found) =>
             {
                 read().await.map_err(unrecorded)
             }
@@ -80,29 +83,29 @@ impl CallPipeline<'_> {
         }
     }
 
-    fn stands(
+    fn dedup_verdict(
         &self,
         entry: &CatalogEntry,
         meant: &Intent,
         record: Option<&IntentRecord>,
     ) -> DedupVerdict {
-        let heard = record.is_none_or(|record| self.runtime.delivery.is_heard(record));
-        standing(meant, record, self.journal.now(), heard, entry.is_askable())
+        let heard = record.is_none_or(|record| self.runtime.undelivered.is_delivered(record));
+        classify(meant, record, self.recorder.now(), heard, entry.is_askable())
     }
 
     /// Binds the intent to this call. The binding goes to the ledger with the first append, guarded
     /// against another holder.
-    fn carry(&mut self, meant: Intent, holder: Option<InvocationId>, carrying: FlightOwner) {
+    fn own_intent(&mut self, meant: Intent, holder: Option<InvocationId>, carrying: FlightOwner) {
         let guard = Guard::Intent { intent: meant.intent.clone(), source: meant.source, holder };
-        self.journal.only_if(guard);
-        self.journal.note(Event::IntentBound(Box::new(meant.clone())));
+        self.recorder.only_if(guard);
+        self.recorder.note(Event::IntentBound(Box::new(meant.clone())));
         self.intent = Some(meant);
-        self.carrying = Some(carrying);
+        self.flight = Some(carrying);
     }
 
     /// Awaits an equal call of this process; returns `Ok` where that one ended without a final
     /// envelope.
-    async fn with_other(
+    async fn await_flight(
         &mut self,
         call: &Call,
         other: FlightFollower,
@@ -115,7 +118,7 @@ impl CallPipeline<'_> {
         match answer {
             Some(envelope) if envelope.final_status.is_terminal() => {
                 let envelope = haft_model::Envelope::clone(&envelope);
-                Err(self.sent_again(call, envelope).await)
+                Err(self.record_replay(call, envelope).await)
             }
             // The other call waits for approval or was dropped; the ledger knows more.
             Some(_) | None => {
@@ -134,15 +137,15 @@ impl CallPipeline<'_> {
     }
 
     /// The store refused the append: another process bound the same intent first.
-    pub(crate) async fn beaten(&mut self, call: &Call, manner: &CallOptions<'_>) -> Halt {
-        self.carrying = None;
+    pub(crate) async fn lost_race(&mut self, call: &Call, manner: &CallOptions<'_>) -> Halt {
+        self.flight = None;
         let Some(meant) = self.intent.take() else { return lost() };
         let record = match self.runtime.store.intent(&meant.intent, meant.source).await {
             Ok(record) => record,
             Err(fault) => return unrecorded(fault).into(),
         };
         let entry = self.entry.clone();
-        let stands = entry.map(|entry| self.stands(&entry, &meant, record.as_ref()));
+        let stands = entry.map(|entry| self.dedup_verdict(&entry, &meant, record.as_ref()));
         // The other call's result may be delivered already, and still it executed this very intent.
         let happened = record.as_ref().is_some_and(|record| {
             record.run.effect_state.may_have_happened() && record.intent.binding == meant.binding
@@ -150,7 +153,7 @@ impl CallPipeline<'_> {
         match stands {
             Some(DedupVerdict::Conflict) => conflict(record).into(),
             Some(DedupVerdict::New(_)) | None if !happened => lost(),
-            Some(_) | None => self.first_answer(call, record, manner).await,
+            Some(_) | None => self.replay_result(call, record, manner).await,
         }
     }
 }

@@ -37,6 +37,6 @@ impl Runtime {
 impl Drop for InFlightCall<'_> {
     fn drop(&mut self) {
         self.runtime.running().remove(&self.id);
-        self.runtime.left.notify_waiters();
+        self.runtime.call_ended.notify_waiters();
     }
 }

@@ -65,4 +65,4 @@ pub use shared_timer::SharedTimer;
 pub use surface_state::Vista;
 pub use token::TokenRequest as TokenWish;
 pub use trace_view::{ShownInputs, TraceView};
-pub use world::{Lookout, Rate, World};
+pub use world::{DriverReadiness, Rate, World};

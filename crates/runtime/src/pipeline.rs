@@ -49,7 +49,7 @@ impl From<Stop> for Halt {
 pub(crate) struct CallPipeline<'r> {
     pub(crate) runtime: &'r Runtime,
     pub(crate) world: Arc<World>,
-    pub(crate) journal: Recorder,
+    pub(crate) recorder: Recorder,
     pub(crate) discretion: Discretion,
     pub(crate) redactor: Redactor,
     /// The contract; `None` until the tool is resolved.
@@ -73,29 +73,29 @@ pub(crate) struct CallPipeline<'r> {
     /// Who reads the envelope: a person or a model.
     pub(crate) audience: Audience,
     /// The caller's input as a value, and the digest of its bytes.
-    pub(crate) sent: Option<(Value, Digest)>,
+    pub(crate) received_input: Option<(Value, Digest)>,
     /// Whether it is made for another call that is under way here.
     pub(crate) nested: bool,
     /// Whether recovery runs it beside other work, so that it must not wait for people.
     pub(crate) unattended: bool,
     /// Whether the caller was released while the call continues.
-    pub(crate) left: bool,
+    pub(crate) detached: bool,
     /// Number of questions asked so far.
-    pub(crate) asked: usize,
+    pub(crate) questions_asked: usize,
     /// The call that this one compensates, once it has acquired the right.
-    pub(crate) undoing: Option<CompensatedCall>,
+    pub(crate) compensating: Option<CompensatedCall>,
     /// Idempotency identity; `None` where repeats may execute.
     pub(crate) intent: Option<Intent>,
     /// Single-flight ownership: equal calls of this process await its envelope.
-    pub(crate) carrying: Option<FlightOwner>,
+    pub(crate) flight: Option<FlightOwner>,
     /// In-flight registration: no other task takes the call over.
-    pub(crate) enlisted: InFlightCall<'r>,
+    pub(crate) in_flight: InFlightCall<'r>,
     /// Membership in a batch.
     pub(crate) seat: Option<Seat>,
     /// Quota reservation, until the driver is reached.
-    pub(crate) reserved: Option<QuotaReservation<'r>>,
+    pub(crate) reservation: Option<QuotaReservation<'r>>,
     /// Scheduler policy of its batch.
-    pub(crate) policy: Option<Arc<SchedulerPolicy>>,
+    pub(crate) scheduler_policy: Option<Arc<SchedulerPolicy>>,
     /// Trace context that the call continues or begins.
     pub(crate) trace: Option<Trace>,
 }
@@ -121,10 +121,10 @@ impl Runtime {
     ) -> Envelope {
         let mut walk = CallPipeline::begin(self, &call, id);
         walk.nested = call.parent.is_some();
-        let outcome = walk.through(&call, &manner).await;
+        let outcome = walk.run(&call, &manner).await;
         let envelope = walk.finish(outcome).await;
         if manner.receipt == Receipt::Given {
-            self.hand_over(&envelope.invocation_id);
+            self.mark_delivered(&envelope.invocation_id);
         }
         envelope
     }
@@ -159,7 +159,7 @@ impl<'r> CallPipeline<'r> {
         let redactor = Redactor::new(&discretion.sensitive);
         CallPipeline {
             runtime,
-            journal,
+            recorder: journal,
             discretion,
             redactor,
             entry: None,
@@ -172,40 +172,40 @@ impl<'r> CallPipeline<'r> {
             possible_until: None,
             nested: false,
             unattended: false,
-            left: false,
+            detached: false,
             requested: requested.to_owned(),
             audience: Audience::default(),
-            sent: None,
-            asked: 0,
-            undoing: None,
+            received_input: None,
+            questions_asked: 0,
+            compensating: None,
             intent: None,
-            carrying: None,
-            enlisted,
+            flight: None,
+            in_flight: enlisted,
             seat: None,
-            reserved: None,
-            policy: None,
+            reservation: None,
+            scheduler_policy: None,
             trace: None,
             world,
         }
     }
 
     /// Runs the phases; if another process bound the same intent first, replays its result.
-    pub(crate) async fn through(
+    pub(crate) async fn run(
         &mut self,
         call: &Call,
         manner: &CallOptions<'_>,
     ) -> Result<Output, Halt> {
-        let outcome = self.rooms(call, manner).await;
-        match self.journal.is_beaten() {
-            true => Err(self.beaten(call, manner).await),
+        let outcome = self.run_stages(call, manner).await;
+        match self.recorder.lost_race() {
+            true => Err(self.lost_race(call, manner).await),
             false => outcome,
         }
     }
 
-    async fn rooms(&mut self, call: &Call, manner: &CallOptions<'_>) -> Result<Output, Halt> {
+    async fn run_stages(&mut self, call: &Call, manner: &CallOptions<'_>) -> Result<Output, Halt> {
         if let Err(stop) = self.runtime.is_recordable() {
             // INVARIANT: no call, not even a read, begins while the ledger cannot record it.
-            self.journal.refuse(stop.clone());
+            self.recorder.refuse(stop.clone());
             return Err(stop.into());
         }
         let workload = validate::Workload::of_call(call);
@@ -216,19 +216,19 @@ impl<'r> CallPipeline<'r> {
         self.runtime.declare(&entry).await;
         let input = workload.run(|| self.parse(call, &entry))?;
         self.wait_for_siblings(manner).await?;
-        self.look(call, &entry).await;
-        self.recognise(call, &entry, &input, manner).await?;
-        let understood = workload.run(|| self.understand(call, entry, input))?;
-        self.journal.may_take(Duration::from_millis(understood.plan.limits.timeout_ms));
+        self.load_driver_states(call, &entry).await;
+        self.deduplicate(call, &entry, &input, manner).await?;
+        let understood = workload.run(|| self.make_plan(call, entry, input))?;
+        self.recorder.may_take(Duration::from_millis(understood.plan.limits.timeout_ms));
         self.begin_undoing(call).await?;
-        let heard = self.hear(call, understood).await?;
-        let cleared = self.clear(call, heard, manner).await?;
-        self.carry_out(call, cleared, manner).await
+        let heard = self.run_pre_hooks(call, understood).await?;
+        let cleared = self.authorize(call, heard, manner).await?;
+        self.execute_permitted(call, cleared, manner).await
     }
 
     /// Reads the driver states, so that routing need not query them.
-    pub(crate) async fn look(&mut self, call: &Call, entry: &CatalogEntry) {
-        self.states = self.world.states_for_use(entry, &call.actor, self.journal.now()).await;
+    pub(crate) async fn load_driver_states(&mut self, call: &Call, entry: &CatalogEntry) {
+        self.states = self.world.states_for_use(entry, &call.actor, self.recorder.now()).await;
     }
 
     /// Phases 1 and 3: resolves the tool on the surface and checks that its schema is loaded.
@@ -237,11 +237,11 @@ impl<'r> CallPipeline<'r> {
         call: &Call,
         manner: &CallOptions<'_>,
     ) -> Result<Arc<CatalogEntry>, Halt> {
-        let today = utc_day(self.journal.now());
+        let today = utc_day(self.recorder.now());
         let world = self.world.clone();
         let viewer = Viewer { actor: &call.actor, within: manner.surface.as_slice() };
         let ground = self.runtime.ground(&world, &viewer);
-        self.plan_noted(call, &ground);
+        self.record_received(call, &ground);
         let found = ground.surface.find(&call.tool, &world.snapshot);
         let found = found.and_then(|_| world.snapshot.select(&call.tool, today)).cloned();
         let admitted = found.as_ref().ok().map(|entry| ground.admit(entry, today));
@@ -249,22 +249,22 @@ impl<'r> CallPipeline<'r> {
             Some(Err(stop)) if stop.code == Code::ToolBlocked => Err(stop.clone()),
             _ => Ok(entry),
         });
-        let entry = self.journal.phase_of(CallPhase::ResolveTool, found)?;
+        let entry = self.recorder.phase_of(CallPhase::ResolveTool, found)?;
         let key = entry.contract.key().clone();
-        self.journal.about(format!("{}@{}", key.id, entry.contract.tool.version));
-        self.journal.note(Event::Selected(selected(&entry, &key, &call.tool)));
+        self.recorder.about(format!("{}@{}", key.id, entry.contract.tool.version));
+        self.recorder.note(Event::Selected(selected(&entry, &key, &call.tool)));
         self.entry = Some(entry.clone());
         // Status queries and compensations take the schema from the runtime, not from the surface.
         let of_ours = self.nested || call.compensates.is_some();
         let loaded = admitted.filter(|_| !of_ours).unwrap_or(Ok(()));
         let loaded = loaded.and_then(|()| within_reach(&entry, manner.tier));
         let loaded = loaded.and_then(|()| background::is_for(&entry, manner));
-        self.journal.phase_of(CallPhase::SchemaGate, loaded)?;
+        self.recorder.phase_of(CallPhase::SchemaGate, loaded)?;
         Ok(entry)
     }
 
     /// Records the first event of the call.
-    fn plan_noted(&mut self, call: &Call, ground: &Ground) {
+    fn record_received(&mut self, call: &Call, ground: &Ground) {
         let (mut value, bytes) = match &call.sent {
             Some(text) => {
                 (serde_json::from_str(text).unwrap_or_default(), text.clone().into_bytes())
@@ -275,13 +275,13 @@ impl<'r> CallPipeline<'r> {
         let _ = settle_numbers(&mut value);
         self.redactor.learn(&value);
         let model_input = self.keep_bytes(self.discretion.keep(&value, bytes));
-        self.sent = Some((value, model_input.digest.clone()));
+        self.received_input = Some((value, model_input.digest.clone()));
         let has_context = call.context.as_object().is_none_or(|fields| !fields.is_empty());
         let context = has_context.then(|| {
             let kept = Discretion::of_a_stranger().keep_value(&call.context);
-            self.journal.keep(kept)
+            self.recorder.keep(kept)
         });
-        self.journal.note(Event::Planned(Box::new(Planned {
+        self.recorder.note(Event::Planned(Box::new(Planned {
             requested: call.tool.clone(),
             actor: haft_model::Actor::clone(&call.actor),
             surface: ground.surface.id.clone(),
@@ -310,7 +310,7 @@ impl<'r> CallPipeline<'r> {
             }),
         };
         let parsed = input.and_then(|input| validate::parse(entry, input, Sender::Caller));
-        Ok(self.journal.phase_of(CallPhase::ParseSchema, parsed)?)
+        Ok(self.recorder.phase_of(CallPhase::ParseSchema, parsed)?)
     }
 
     /// Stores a value as a payload beside the log.
@@ -323,7 +323,7 @@ impl<'r> CallPipeline<'r> {
         for shown in kept.shown.values_mut() {
             self.redactor.everywhere(shown);
         }
-        self.journal.keep((kept, blob))
+        self.recorder.keep((kept, blob))
     }
 }
 

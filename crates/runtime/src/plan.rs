@@ -36,7 +36,7 @@ pub(crate) struct BoundPlan {
 }
 
 impl CallPipeline<'_> {
-    pub(crate) fn understand(
+    pub(crate) fn make_plan(
         &mut self,
         call: &Call,
         entry: Arc<CatalogEntry>,
@@ -44,13 +44,13 @@ impl CallPipeline<'_> {
     ) -> Result<BoundPlan, Halt> {
         let understood = self.bind(call, &entry, input.clone());
         let kept = self.keep(&input);
-        let mutation = self.sent.take().and_then(|(sent, digest)| {
+        let mutation = self.received_input.take().and_then(|(sent, digest)| {
             let reason = "defaults of the contract were filled in";
             let (before, after) = ((&sent, &digest), (&input, &kept));
             inputs::mutation(MutationSource::Runtime, "haft", reason, before, after)
         });
         let known = understood.as_ref().ok();
-        self.journal.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
+        self.recorder.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
             plan: known.map(|known| known.plan.digest.clone()),
             driver: known.map(|known| known.plan.route.driver.clone()),
             driver_version: known.map(|known| known.driver_version.to_string()),
@@ -60,8 +60,8 @@ impl CallPipeline<'_> {
             mutations: mutation.into_iter().collect(),
             facts: known.map_or_else(|| facts(&entry, &input), |known| known.facts),
         })));
-        let understood = self.journal.phase_of(CallPhase::ValidateValues, understood)?;
-        self.journal.phase(CallPhase::PrepareObservableInput, haft_model::PhaseOutcome::Ok);
+        let understood = self.recorder.phase_of(CallPhase::ValidateValues, understood)?;
+        self.recorder.phase(CallPhase::PrepareObservableInput, haft_model::PhaseOutcome::Ok);
         self.plan = Some(understood.plan.clone());
         Ok(understood)
     }
@@ -73,19 +73,19 @@ impl CallPipeline<'_> {
         entry: &Arc<CatalogEntry>,
         input: Value,
     ) -> Result<BoundPlan, Stop> {
-        let outlook = self.outlook(call, entry, &input, Vec::new());
+        let outlook = self.routing_outlook(call, entry, &input, Vec::new());
         BoundPlan::of(&self.world, call, entry, input, &outlook)
     }
 
     /// Routing inputs: driver states, and drivers to avoid (tried ones and open circuits).
-    pub(crate) fn outlook(
+    pub(crate) fn routing_outlook(
         &self,
         call: &Call,
         entry: &CatalogEntry,
         input: &Value,
         mut avoid: Vec<AvoidedDriver>,
     ) -> Outlook {
-        let now = self.journal.now();
+        let now = self.recorder.now();
         avoid.extend(self.runtime.resting(&self.world, call, entry, input, now));
         Outlook { states: self.states.clone(), avoid }
     }

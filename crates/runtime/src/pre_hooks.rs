@@ -35,7 +35,7 @@ pub(crate) struct HookedPlan {
 }
 
 impl CallPipeline<'_> {
-    pub(crate) async fn hear(
+    pub(crate) async fn run_pre_hooks(
         &mut self,
         call: &Call,
         understood: BoundPlan,
@@ -43,33 +43,33 @@ impl CallPipeline<'_> {
         let world = self.world.clone();
         let hooks = concerned(&world.hooks, HookPoint::PreToolUse, &understood);
         if hooks.is_empty() {
-            self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Skipped);
+            self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Skipped);
             return Ok(HookedPlan { understood, opinions: Vec::new() });
         }
         let mut heard = HookedPlan { understood, opinions: Vec::new() };
         for hook in hooks {
-            let outcome = self.hear_one(call, hook, &mut heard).await;
+            let outcome = self.run_pre_hook(call, hook, &mut heard).await;
             if outcome.is_err() {
-                self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Failed);
+                self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Failed);
             }
             outcome?;
         }
-        self.journal.phase(CallPhase::PreHooks, PhaseOutcome::Ok);
+        self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Ok);
         self.plan = Some(heard.understood.plan.clone());
         Ok(heard)
     }
 
-    async fn hear_one(
+    async fn run_pre_hook(
         &mut self,
         call: &Call,
         hook: &Arc<dyn Hook>,
         heard: &mut HookedPlan,
     ) -> Result<(), Halt> {
         let name = hook.name().to_owned();
-        let started_at = self.journal.now();
+        let started_at = self.recorder.now();
         let point = hook.point();
-        self.journal.note(Event::PreHookStarted(HookStarted { hook: name.clone(), point }));
-        let shown = self.shown_plan(&heard.understood.plan);
+        self.recorder.note(Event::PreHookStarted(HookStarted { hook: name.clone(), point }));
+        let shown = self.redacted_plan(&heard.understood.plan);
         let about = HookInput {
             actor: &call.actor,
             plan: &shown,
@@ -85,14 +85,14 @@ impl CallPipeline<'_> {
                 Code::HookFailed,
                 format!("hook `{name}` could not be heard: {fault}"),
             )),
-            Ok(answer) => self.weigh(call, hook.as_ref(), answer, heard, &mut run),
+            Ok(answer) => self.apply_hook_answer(call, hook.as_ref(), answer, heard, &mut run),
         };
-        self.journal.note(Event::PreHookCompleted(Box::new(run)));
+        self.recorder.note(Event::PreHookCompleted(Box::new(run)));
         Ok(outcome?)
     }
 
     /// Applies a hook's answer: an opinion, a changed input or a stop.
-    fn weigh(
+    fn apply_hook_answer(
         &mut self,
         call: &Call,
         hook: &dyn Hook,
@@ -115,10 +115,10 @@ impl CallPipeline<'_> {
             let entry = heard.understood.entry.clone();
             let reason = answer.message.as_deref().unwrap_or("the hook changed the input");
             let mut input = input;
-            let shown = self.shown(&heard.understood.plan);
+            let shown = self.redacted_input(&heard.understood.plan);
             let (understood, mutation) = put_back(&mut input, &shown, &heard.understood.plan.input)
                 .and_then(|()| {
-                    self.changed(call, &entry, &heard.understood, input, |_| {
+                    self.rebind_changed_input(call, &entry, &heard.understood, input, |_| {
                         (MutationSource::Hook, hook.name().to_owned(), reason.to_owned())
                     })
                 })
@@ -139,7 +139,7 @@ impl CallPipeline<'_> {
     }
 
     /// Plans the call for a changed input and returns the mutation.
-    pub(crate) fn changed(
+    pub(crate) fn rebind_changed_input(
         &mut self,
         call: &Call,
         entry: &Arc<CatalogEntry>,
@@ -165,7 +165,7 @@ impl CallPipeline<'_> {
 
     /// Runs the hooks around a decision. A hook that fails, stops or denies counts as a deny; the
     /// first deny is returned as the reason.
-    pub(crate) async fn hear_about(
+    pub(crate) async fn notify_hooks(
         &mut self,
         point: HookPoint,
         understood: &BoundPlan,
@@ -174,10 +174,10 @@ impl CallPipeline<'_> {
         let world = self.world.clone();
         let mut told = HookOpinions::default();
         for hook in concerned(&world.hooks, point, understood) {
-            let started_at = self.journal.now();
+            let started_at = self.recorder.now();
             let started = HookStarted { hook: hook.name().to_owned(), point };
-            self.journal.note(Event::PreHookStarted(started));
-            let shown = self.shown_plan(&understood.plan);
+            self.recorder.note(Event::PreHookStarted(started));
+            let shown = self.redacted_plan(&understood.plan);
             let about = HookInput {
                 actor: &understood.plan.actor,
                 plan: &shown,
@@ -207,7 +207,7 @@ impl CallPipeline<'_> {
                 run.opinion = Some(opinion.clone());
                 told.opinions.push(opinion);
             }
-            self.journal.note(Event::PreHookCompleted(Box::new(run)));
+            self.recorder.note(Event::PreHookCompleted(Box::new(run)));
         }
         told
     }
@@ -258,27 +258,27 @@ impl CallPipeline<'_> {
         let Some(progress) = answer.as_ref().ok().and_then(|said| said.progress.clone()) else {
             return;
         };
-        let elapsed = self.journal.now().duration_since(since).as_millis();
-        let reported = self.journal.report(|sequence| Reported {
+        let elapsed = self.recorder.now().duration_since(since).as_millis();
+        let reported = self.recorder.report(|sequence| Reported {
             sequence,
             status: "running".to_owned(),
             elapsed_ms: u64::try_from(elapsed).unwrap_or_default(),
             progress: self.redactor.progress(progress),
             cancel: None,
         });
-        self.journal.note(Event::Progressed(Box::new(reported)));
+        self.recorder.note(Event::Progressed(Box::new(reported)));
     }
 
     /// The redacted input that hooks and approvers see.
-    pub(crate) fn shown(&self, plan: &Plan) -> Value {
+    pub(crate) fn redacted_input(&self, plan: &Plan) -> Value {
         let mut shown = plan.input.clone();
         self.redactor.value(&mut shown);
         shown
     }
 
     /// The plan with the redacted input.
-    pub(crate) fn shown_plan(&self, plan: &Plan) -> Plan {
-        Plan { input: self.shown(plan), ..plan.clone() }
+    pub(crate) fn redacted_plan(&self, plan: &Plan) -> Plan {
+        Plan { input: self.redacted_input(plan), ..plan.clone() }
     }
 }
 

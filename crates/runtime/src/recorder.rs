@@ -152,7 +152,7 @@ impl Recorder {
     }
 
     /// Returns true if another call holds the idempotency key, so that this one is not recorded.
-    pub(crate) fn is_beaten(&self) -> bool {
+    pub(crate) fn lost_race(&self) -> bool {
         self.beaten
     }
 

@@ -68,7 +68,7 @@ impl Runtime {
     pub async fn take_over(&self, id: &InvocationId) -> Result<RecoveryOutcome, Stop> {
         let patience = Instant::now() + self.options.lease + self.options.look * 2;
         loop {
-            if let Some(grabbed) = self.grab(id).await? {
+            if let Some(grabbed) = self.claim(id).await? {
                 return self.resume(id, grabbed, Attendance::Yes).await;
             }
             let moved = !self.status_of(id).await?.is_some_and(Status::waits_for_people);
@@ -84,7 +84,7 @@ impl Runtime {
     pub async fn recover(&self) -> Result<Vec<Envelope>, Stop> {
         let mut filter = RunFilter { open: true, most: PAGE, ..RunFilter::default() };
         // First: a call that this run leaves unknown was looked up just now.
-        let (mut settled, mut failed) = (Vec::new(), self.look_again().await.err());
+        let (mut settled, mut failed) = (Vec::new(), self.retry_lookups().await.err());
         loop {
             let page = self.store.runs(&filter).await.map_err(unrecorded)?;
             for some in page.chunks(AT_ONCE) {
@@ -104,13 +104,13 @@ impl Runtime {
                 None => break,
             }
         }
-        self.tell_originals().await?;
+        self.record_compensations().await?;
         failed.map_or(Ok(settled), Err)
     }
 
     /// Recovers one open call, if no process holds its lease and it does not wait for an approver.
     async fn recovered(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
-        let Some(grabbed) = self.grab(id).await? else { return Ok(None) };
+        let Some(grabbed) = self.claim(id).await? else { return Ok(None) };
         match self.resume(id, grabbed, Attendance::No).await? {
             RecoveryOutcome::Finished(envelope) => Ok(Some(*envelope)),
             RecoveryOutcome::StillWaiting | RecoveryOutcome::Elsewhere => Ok(None),
@@ -128,9 +128,9 @@ impl Runtime {
         id: &InvocationId,
         reason: impl FnOnce(&mut CallPipeline<'_>) -> Option<Stop>,
     ) -> Result<bool, Stop> {
-        let Some(grabbed) = self.grab(id).await? else { return Ok(false) };
+        let Some(grabbed) = self.claim(id).await? else { return Ok(false) };
         let past = self.past(id).await?;
-        let mut walk = self.walk_again(id, grabbed, &past).await?;
+        let mut walk = self.restart_pipeline(id, grabbed, &past).await?;
         let stop = match walk.last_question(id).await? {
             Some(record) => walk.withdrawn(&record.question),
             None => called_off("while a person was asked"),
@@ -141,7 +141,7 @@ impl Runtime {
     }
 
     /// Claims the lease of an open call; `None` if a live process, or this one, has the call.
-    pub(crate) async fn grab(&self, id: &InvocationId) -> Result<Option<ClaimedCall<'_>>, Stop> {
+    pub(crate) async fn claim(&self, id: &InvocationId) -> Result<Option<ClaimedCall<'_>>, Stop> {
         let Some(enlisted) = self.enlist(id) else { return Ok(None) };
         let node = &self.options.node;
         let leased = self.clock.time();
@@ -174,14 +174,14 @@ impl Runtime {
         attended: Attendance,
     ) -> Result<RecoveryOutcome, Stop> {
         let past = self.past(id).await?;
-        let mut walk = self.walk_again(id, grabbed, &past).await?;
+        let mut walk = self.restart_pipeline(id, grabbed, &past).await?;
         walk.unattended = attended == Attendance::No;
         let outcome = match past.submitted() {
-            true => walk.found_out(&past, id).await,
-            false => match walk.go_on(&past, id).await {
+            true => walk.look_up_effect(&past, id).await,
+            false => match walk.resume_stages(&past, id).await {
                 Ok(Some(output)) => output,
                 Ok(None) => {
-                    walk.journal.release().await;
+                    walk.recorder.release().await;
                     return Ok(RecoveryOutcome::StillWaiting);
                 }
                 Err(stop) => Err(Halt::from(stop)),
@@ -195,7 +195,7 @@ impl Runtime {
     }
 
     /// Rebuilds the pipeline of a call at its last recorded state.
-    async fn walk_again<'r>(
+    async fn restart_pipeline<'r>(
         &'r self,
         id: &InvocationId,
         grabbed: ClaimedCall<'r>,
@@ -226,16 +226,16 @@ impl Runtime {
         walk.attempt = past.attempts() + 1;
         walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
         walk.intent = past.intent();
-        let carrying = walk.intent.as_ref().map(|intent| self.under_way.take(intent, id));
-        walk.carrying = carrying.and_then(Result::ok);
-        walk.policy = past.planned.batch.as_ref().and_then(|place| place.policy.clone());
+        let carrying = walk.intent.as_ref().map(|intent| self.single_flight.take(intent, id));
+        walk.flight = carrying.and_then(Result::ok);
+        walk.scheduler_policy = past.planned.batch.as_ref().and_then(|place| place.policy.clone());
         if let Some(original) = &past.planned.compensates {
             walk.discretion.unknown = true;
             walk.undo_on(&past.planned.actor, original).await?;
         }
         let sent = self.value(id, &past.planned.model_input.digest).await?;
         walk.redactor.learn(&sent);
-        walk.journal.note(Event::TakenOver(TakenOver {
+        walk.recorder.note(Event::TakenOver(TakenOver {
             fence: fence.0,
             reason: "nobody held its lease".to_owned(),
         }));
@@ -257,7 +257,7 @@ type RecoveryResult = Result<haft_driver::Output, Halt>;
 
 impl CallPipeline<'_> {
     /// Resumes from the approval question that the call waits for; `None` while it is open.
-    async fn go_on(
+    async fn resume_stages(
         &mut self,
         past: &Past,
         id: &InvocationId,
@@ -274,7 +274,7 @@ impl CallPipeline<'_> {
                 None => Err(died()),
             };
         };
-        match self.as_it_was(past, id, past.judged()).await {
+        match self.restore_plan(past, id, past.judged()).await {
             Ok((call, understood)) => self.answered_since(past, call, understood, record).await,
             Err(stop) => {
                 self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
@@ -295,7 +295,7 @@ impl CallPipeline<'_> {
             return Ok(None);
         };
         self.still_in_time().await?;
-        let (call, understood) = self.as_it_was(past, id, past.ran()).await?;
+        let (call, understood) = self.restore_plan(past, id, past.ran()).await?;
         let call_input = self.keep(&understood.plan.input);
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
         let same = frozen == Some(&call_input.digest) && past.by(&understood);
@@ -306,8 +306,8 @@ impl CallPipeline<'_> {
         if !same || decision.verdict != Verdict::Allow {
             return Ok(None);
         }
-        let until = later(self.journal.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until);
+        let until = later(self.recorder.now(), self.runtime.options.permit);
+        let permit = Permit::of_decision(&decision, &understood.plan, self.recorder.id(), until);
         let let_through = quota::let_through(&world, &decision);
         let heard = Some(heard);
         self.plan = Some(understood.plan.clone());
@@ -318,7 +318,7 @@ impl CallPipeline<'_> {
 
     /// Rebuilds the call and its plan, with the input that was judged or that ran, against today's
     /// catalog.
-    async fn as_it_was(
+    async fn restore_plan(
         &mut self,
         past: &Past,
         id: &InvocationId,
@@ -328,10 +328,10 @@ impl CallPipeline<'_> {
         let input = input.ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
         let input = self.runtime.value(id, &input).await?;
         self.redactor.learn(&input);
-        let today = utc_day(self.journal.now());
+        let today = utc_day(self.recorder.now());
         let entry = self.world.snapshot.select(&past.planned.requested, today)?.clone();
         let input = validate::parse(&entry, input, Sender::Host)?;
-        self.look(&call, &entry).await;
+        self.load_driver_states(&call, &entry).await;
         let understood = self.bind(&call, &entry, input)?;
         Ok((call, understood))
     }
@@ -351,15 +351,15 @@ impl CallPipeline<'_> {
             Ok(Some(Ending::Cleared(cleared))) => {
                 self.plan = Some(cleared.understood.plan.clone());
                 let phase = haft_model::CallPhase::Permission;
-                self.journal.phase(phase, haft_model::PhaseOutcome::Ok);
+                self.recorder.phase(phase, haft_model::PhaseOutcome::Ok);
                 Ok(Some(self.told_and_run(untold, &call, *cleared).await))
             }
             Ok(Some(Ending::AskAgain(understood))) => {
                 let heard =
                     crate::pre_hooks::HookedPlan { understood: *understood, opinions: Vec::new() };
                 let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
-                match self.clear(&call, heard, &manner).await {
-                    Ok(cleared) => Ok(Some(self.carry_out(&call, cleared, &manner).await)),
+                match self.authorize(&call, heard, &manner).await {
+                    Ok(cleared) => Ok(Some(self.execute_permitted(&call, cleared, &manner).await)),
                     Err(halt) => Ok(Some(Err(halt))),
                 }
             }

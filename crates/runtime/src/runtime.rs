@@ -110,22 +110,22 @@ pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) queue: Queue,
-    pub(crate) under_way: Arc<SingleFlight>,
-    pub(crate) delivery: Arc<UndeliveredResults>,
+    pub(crate) single_flight: Arc<SingleFlight>,
+    pub(crate) undelivered: Arc<UndeliveredResults>,
     /// Fires at shutdown, when the runtime stops accepting calls.
-    pub(crate) closing: Cancel,
+    pub(crate) shutdown: Cancel,
     /// Notifies when a call leaves the runtime.
-    pub(crate) left: Notify,
+    pub(crate) call_ended: Notify,
     /// Shared timer by which running calls are polled.
-    pub(crate) pulse: SharedTimer,
-    pub(crate) limits: Quotas,
-    pub(crate) rests: CircuitBreakers,
+    pub(crate) timer: SharedTimer,
+    pub(crate) quotas: Quotas,
+    pub(crate) breakers: CircuitBreakers,
     world: RwLock<Arc<World>>,
     /// Revision of what callers see.
     changes: watch::Sender<u64>,
     /// Feed of the calls that end in this process.
     endings: broadcast::Sender<InvocationId>,
-    pub(crate) scopes: SurfaceStates,
+    pub(crate) surface_states: SurfaceStates,
     running: Mutex<HashMap<InvocationId, Cancel>>,
     declared: Mutex<HashSet<(ToolKey, Digest)>>,
 }
@@ -140,20 +140,20 @@ impl Runtime {
     ) -> Runtime {
         Runtime {
             queue: Queue::new(options.max_parallel),
-            limits: Quotas::new(store.clone(), options.look),
-            rests: CircuitBreakers::new(options.rest),
+            quotas: Quotas::new(store.clone(), options.look),
+            breakers: CircuitBreakers::new(options.rest),
             options,
             store,
             clock,
             world: RwLock::new(Arc::new(world)),
             changes: watch::Sender::new(0),
             endings: broadcast::Sender::new(MOST_ENDINGS),
-            under_way: Arc::default(),
-            delivery: Arc::default(),
-            closing: Cancel::new(),
-            left: Notify::new(),
-            pulse: SharedTimer::new(QUIET),
-            scopes: SurfaceStates::default(),
+            single_flight: Arc::default(),
+            undelivered: Arc::default(),
+            shutdown: Cancel::new(),
+            call_ended: Notify::new(),
+            timer: SharedTimer::new(QUIET),
+            surface_states: SurfaceStates::default(),
             running: Mutex::default(),
             declared: Mutex::default(),
         }
@@ -161,9 +161,9 @@ impl Runtime {
 
     /// Replaces the world after a reload. Calls in flight keep theirs.
     pub fn replace_world(&self, world: World) {
-        let looking = self.scopes.looking();
+        let looking = self.surface_states.looking();
         *self.world.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(world);
-        self.scopes.reset();
+        self.surface_states.reset();
         for (actor, within) in &looking {
             self.see(&Viewer { actor, within });
         }
@@ -180,7 +180,7 @@ impl Runtime {
     /// callers are notified of what they see now.
     pub fn backend_seen(&self, driver: &DriverId, well: bool) {
         if well {
-            self.rests.seen_well(driver, self.clock.now());
+            self.breakers.seen_well(driver, self.clock.now());
         }
         self.ring();
     }

@@ -14,7 +14,7 @@ impl Runtime {
     /// the rest. Calls that wait for an approver stay in the approval inbox. Returns the number of
     /// calls left, which the next process recovers.
     pub async fn stop(&self, patience: Duration) -> usize {
-        self.closing.cancel();
+        self.shutdown.cancel();
         if !self.drained(patience).await {
             let wishes: Vec<Cancel> = self.running().values().cloned().collect();
             wishes.iter().for_each(Cancel::cancel);
@@ -29,7 +29,7 @@ impl Runtime {
     async fn drained(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
-            let left = self.left.notified();
+            let left = self.call_ended.notified();
             if self.running().is_empty() {
                 return true;
             }
@@ -41,7 +41,7 @@ impl Runtime {
 
     /// Refuses a call during shutdown.
     pub(crate) fn is_open(&self) -> Result<(), Stop> {
-        match self.closing.is_cancelled() {
+        match self.shutdown.is_cancelled() {
             false => Ok(()),
             true => Err(Stop::new(Code::DependencyUnavailable, "haft is about to stop")
                 .help("call again once it is back")),

@@ -316,25 +316,25 @@ impl Runtime {
     /// The last view of a viewer in the current world; driver states may have changed since.
     pub fn saw(&self, viewer: &Viewer<'_>) -> Option<Arc<Vista>> {
         let world = self.world();
-        self.scopes.with(viewer, self.clock.now(), |scope| scope.last(&world))
+        self.surface_states.with(viewer, self.clock.now(), |scope| scope.last(&world))
     }
 
     /// What a viewer sees now, with the events to record.
     pub(crate) fn look(&self, viewer: &Viewer<'_>) -> (Arc<Vista>, Vec<Event>) {
         let (world, now) = (self.world(), self.clock.now());
         let known = self.known(&world, viewer.actor, now);
-        let seen = self.scopes.with(viewer, now, |scope| {
+        let seen = self.surface_states.with(viewer, now, |scope| {
             let vista = scope.vista(&world, viewer, known);
             let news = scope.news(&vista);
             (vista, news)
         });
-        self.scopes.forget_views();
+        self.surface_states.forget_views();
         seen
     }
 
     /// The surface that a viewer's calls are checked against.
     pub(crate) fn ground(&self, world: &Arc<World>, viewer: &Viewer<'_>) -> Ground {
-        self.scopes.with(viewer, self.clock.now(), |scope| scope.ground(world, viewer))
+        self.surface_states.with(viewer, self.clock.now(), |scope| scope.ground(world, viewer))
     }
 
     /// Driver states, as far as files and this process know them.
@@ -343,7 +343,7 @@ impl Runtime {
         let elsewhere = world.lookout.iter().flat_map(|lookout| lookout.resting(now));
         // An open breaker for one host leaves the tool to the other hosts.
         let whole =
-            self.rests.open(now).into_iter().chain(elsewhere).filter(|one| one.host.is_none());
+            self.breakers.open(now).into_iter().chain(elsewhere).filter(|one| one.host.is_none());
         let resting = whole.map(|circuit| (circuit.driver, circuit.tool)).collect();
         let mut looked = HashSet::new();
         let bindings = world.snapshot.entries().flat_map(|entry| &entry.bindings);

@@ -18,7 +18,7 @@ impl Runtime {
         most: usize,
     ) -> Result<SearchResult, Stop> {
         let vista = self.see(viewer);
-        let index = self.scopes.index(&vista.snapshot);
+        let index = self.surface_states.index(&vista.snapshot);
         let mut answer = vista.view.search(query, &index, &vista.snapshot, most);
         // The runtime's own contract for backend requests appears in no list.
         answer.matches.retain(|found| found.tool.id.as_str() != UPSTREAM_REQUEST);
@@ -42,7 +42,7 @@ impl Runtime {
         }
         let mut events = self.discovered(viewer, &vista, loading.loaded.clone());
         let now = self.clock.now();
-        self.scopes.with(viewer, now, |scope| {
+        self.surface_states.with(viewer, now, |scope| {
             scope.loaded.extend(loading.loaded.iter().cloned());
             scope.changed();
         });
@@ -50,7 +50,7 @@ impl Runtime {
         events.extend(loading.loaded.iter().map(|tool| Event::DeferredLoaded(found(&after, tool))));
         events.push(Event::SurfaceUpdated(SurfaceSeen::from(&*after)));
         if let Err(stop) = self.note(viewer, events, Wait::Disk).await {
-            self.scopes.with(viewer, now, |scope| {
+            self.surface_states.with(viewer, now, |scope| {
                 scope.loaded.retain(|tool| !loading.loaded.contains(tool));
                 scope.changed();
             });
@@ -62,7 +62,7 @@ impl Runtime {
 
     /// Events about newly discovered tools, each once; the first one also records the surface.
     fn discovered(&self, viewer: &Viewer<'_>, vista: &Vista, tools: Vec<ToolKey>) -> Vec<Event> {
-        self.scopes.with(viewer, self.clock.now(), |scope| {
+        self.surface_states.with(viewer, self.clock.now(), |scope| {
             let new: Vec<ToolKey> =
                 tools.into_iter().filter(|tool| scope.discovered.insert(tool.clone())).collect();
             if new.is_empty() {

@@ -42,7 +42,7 @@ impl UndeliveredResults {
 
     /// The same for a call of another process whose result this process is about to deliver.
     pub(crate) fn learn(&self, record: &IntentRecord) {
-        if let (Some(lease), false) = (&record.lease, self.is_heard(record)) {
+        if let (Some(lease), false) = (&record.lease, self.is_delivered(record)) {
             self.expect(&record.run.invocation_id, lease.fence, record.run.effect_state);
         }
     }
@@ -50,14 +50,14 @@ impl UndeliveredResults {
     /// Returns true if the recorded result was delivered. An intent without an idempotency key is
     /// on record until its caller has the outcome: one without a lease was delivered as unknown,
     /// and an outcome found since is new to its caller.
-    pub(crate) fn is_heard(&self, record: &IntentRecord) -> bool {
+    pub(crate) fn is_delivered(&self, record: &IntentRecord) -> bool {
         let found_out = record.intent.source == KeySource::Intent && record.run.ended_at.is_some();
         let released = record.lease.is_none() && !found_out;
         released || self.answers().heard.contains(&record.run.invocation_id)
     }
 
     /// Marks a result as delivered; returns true if the caller has to release the lease.
-    fn hand_over(&self, id: &InvocationId) -> bool {
+    fn mark_delivered(&self, id: &InvocationId) -> bool {
         let mut answers = self.answers();
         let Some((fence, disclosure)) = answers.unheard.remove(id) else { return false };
         // A caller that received `unknown` lacks the outcome: an equal call is deduplicated until
@@ -70,7 +70,7 @@ impl UndeliveredResults {
     }
 
     /// Releases leases in batches until none is left.
-    async fn tell(&self, store: &dyn Store) {
+    async fn release_leases(&self, store: &dyn Store) {
         loop {
             let told = {
                 let mut answers = self.answers();
@@ -96,17 +96,17 @@ impl Runtime {
     /// Acknowledges the delivery of a result and waits until it is recorded. Until then an equal
     /// call is a duplicate. Only for callers that asked for it with
     /// [`crate::Receipt::Acknowledged`]; for others the return of the result counts as delivery.
-    pub async fn handed_over(&self, id: &InvocationId) {
-        self.delivery.hand_over(id);
+    pub async fn confirm_delivery(&self, id: &InvocationId) {
+        self.undelivered.mark_delivered(id);
         // A second task may release leases at the same time.
-        self.delivery.tell(&*self.store).await;
+        self.undelivered.release_leases(&*self.store).await;
     }
 
     /// The same, without waiting for the store.
-    pub fn hand_over(&self, id: &InvocationId) {
-        if self.delivery.hand_over(id) {
-            let (store, delivery) = (self.store.clone(), self.delivery.clone());
-            tokio::spawn(async move { delivery.tell(&*store).await });
+    pub fn mark_delivered(&self, id: &InvocationId) {
+        if self.undelivered.mark_delivered(id) {
+            let (store, delivery) = (self.store.clone(), self.undelivered.clone());
+            tokio::spawn(async move { delivery.release_leases(&*store).await });
         }
     }
 }
@@ -123,7 +123,7 @@ mod tests {
         {
             let id = InvocationId::from(id);
             delivery.expect(&id, Fence(1), told);
-            delivery.hand_over(&id);
+            delivery.mark_delivered(&id);
             assert_eq!(delivery.answers().heard.contains(&id), heard, "{told}");
         }
     }

@@ -19,7 +19,7 @@ impl CallPipeline<'_> {
         manner: &CallOptions<'_>,
         awaited: impl Future<Output = T>,
     ) -> Option<T> {
-        let wish = self.enlisted.wish.clone();
+        let wish = self.in_flight.wish.clone();
         tokio::select! {
             biased;
             () = manner.cancel.cancelled() => None,
@@ -41,12 +41,12 @@ impl CallPipeline<'_> {
             if let Ok(value) = self.unless_called_off(manner, look).await? {
                 return Some(value);
             }
-            let _ = self.journal.show(&self.runtime.options).await;
-            if self.journal.is_beaten() {
+            let _ = self.recorder.show(&self.runtime.options).await;
+            if self.recorder.lost_race() {
                 return None;
             }
-            let _ = self.journal.prolong(&self.runtime.options).await;
-            let id = self.journal.id().clone();
+            let _ = self.recorder.prolong(&self.runtime.options).await;
+            let id = self.recorder.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
                 return None;
             }
@@ -59,7 +59,7 @@ impl CallPipeline<'_> {
         loop {
             match tokio::time::timeout(QUIET, &mut awaited).await {
                 Ok(value) => return value,
-                Err(_) => drop(self.journal.prolong(&self.runtime.options).await),
+                Err(_) => drop(self.recorder.prolong(&self.runtime.options).await),
             }
         }
     }

@@ -37,11 +37,11 @@ pub struct World {
     /// Concurrency limits: calls in parallel over all drivers that match the pattern.
     pub at_once: Vec<(Glob, u64)>,
     /// Driver readiness; `None` assumes that every driver is ready.
-    pub lookout: Option<Arc<dyn Lookout>>,
+    pub lookout: Option<Arc<dyn DriverReadiness>>,
 }
 
 /// Driver readiness: setup, login and health. Routing reads it before each call.
-pub trait Lookout: Send + Sync {
+pub trait DriverReadiness: Send + Sync {
     /// Prepares the drivers of a contract: renews a login that is due, and reads the version of a
     /// program that was not probed yet.
     fn prepare<'a>(
@@ -88,7 +88,7 @@ pub trait Lookout: Send + Sync {
     fn rests(&self, circuit: &Circuit, rest: Option<OpenBreaker>);
 }
 
-impl dyn Lookout {
+impl dyn DriverReadiness {
     /// Reports what a failure says about the caller's login: expired, or lacking scopes.
     pub(crate) fn told(&self, failure: &Failure, plan: &Plan) {
         let (driver, actor, cause) = (&plan.route.driver, &plan.actor, &failure.stop.cause);
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// The readiness source; `None` where every driver is builtin and so always ready.
-    fn lookout_for(&self, entry: &CatalogEntry) -> Option<&dyn Lookout> {
+    fn lookout_for(&self, entry: &CatalogEntry) -> Option<&dyn DriverReadiness> {
         let builtin = |kind: DriverKind| kind == DriverKind::Builtin;
         let lookout = self.lookout.as_deref()?;
         (!entry.bindings.iter().all(|one| builtin(one.driver.kind))).then_some(lookout)

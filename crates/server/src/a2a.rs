@@ -18,14 +18,14 @@ use haft_runtime::CancelAnswer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Desk;
+use crate::AppState;
 use crate::app_state::told;
 use crate::deferred::Own;
 use crate::rest::{By, Errand, LARGEST_BODY, is_json, own, refs};
 use crate::session::Session;
 
 /// Routes of `/a2a` and of the agent card.
-pub(crate) fn router() -> Router<Arc<Desk>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new()
         .route("/.well-known/agent-card.json", get(card::show))
         .route("/a2a", post(answer))
@@ -85,7 +85,7 @@ fn flaw_within(body: &[u8]) -> Option<JsonFlaw> {
 }
 
 async fn answer(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     headers: HeaderMap,
     body: Bytes,
@@ -127,7 +127,7 @@ async fn answer(
 }
 
 struct A2aResponse {
-    desk: Arc<Desk>,
+    desk: Arc<AppState>,
     actor: Arc<haft_model::Actor>,
     headers: HeaderMap,
 }

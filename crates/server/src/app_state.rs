@@ -23,7 +23,7 @@ pub(crate) fn audience(actor: &Actor) -> Audience {
 }
 
 /// Application state that every wire shares: the runtime, and what wires keep between requests.
-pub struct Desk {
+pub struct AppState {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) suspended: SuspendedCalls,
     /// Elicitations of tasks that wait for their clients.
@@ -41,12 +41,12 @@ pub struct Desk {
     pub(crate) exported: Option<watch::Receiver<ExportTotals>>,
 }
 
-impl Desk {
+impl AppState {
     /// The state for a runtime.
-    pub fn new(runtime: Arc<Runtime>) -> io::Result<Desk> {
+    pub fn new(runtime: Arc<Runtime>) -> io::Result<AppState> {
         let (suspended, listings) = (SuspendedCalls::new()?, Listings::default());
         let (errands, tally) = (Errands::default(), MetricTotals::default());
-        Ok(Desk {
+        Ok(AppState {
             runtime,
             suspended,
             inquiries: Inquiries::default(),
@@ -60,8 +60,8 @@ impl Desk {
     }
 
     /// Adds the span export totals that `/metrics` reports.
-    pub fn telling(self, exported: watch::Receiver<ExportTotals>) -> Desk {
-        Desk { exported: Some(exported), ..self }
+    pub fn telling(self, exported: watch::Receiver<ExportTotals>) -> AppState {
+        AppState { exported: Some(exported), ..self }
     }
 
     /// Output bytes of a call. Its inputs lie beside the log too, may be sensitive, and are never

@@ -14,7 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use haft_model::{Actor, Secret, Stop};
 
-use crate::Desk;
+use crate::AppState;
 use crate::rest::Problem;
 pub(crate) use hosts::AllowedHosts;
 use hosts::Foreign;
@@ -45,7 +45,7 @@ fn is_forwarding(name: &str) -> bool {
 
 /// Authenticates requests, and checks the hosts they are addressed to.
 pub(crate) struct Doorkeeper {
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<AppState>,
     /// Host names under which the server answers.
     pub(crate) names: AllowedHosts,
     /// Allow anonymous: whether a request without a token is admitted, as the default actor.

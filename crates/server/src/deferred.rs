@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::Desk;
+use crate::AppState;
 
 /// Default and largest number of search results.
 const FOUND: usize = 10;
@@ -180,7 +180,7 @@ impl From<Stop> for DeferredRefusal {
     }
 }
 
-impl Desk {
+impl AppState {
     /// Runs a search or a load; `declared` renders a tool for the caller.
     pub(crate) async fn found(
         &self,

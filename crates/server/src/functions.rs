@@ -20,7 +20,7 @@ use haft_model::{
 use haft_runtime::{Batch, Vista};
 use serde_json::{Map, Value, json};
 
-use crate::Desk;
+use crate::AppState;
 use crate::deferred::{self, DeferredCall, DeferredRefusal, Own};
 use crate::rest::{AnyBody, By, PathParams, Problem, refs, run_batch};
 use crate::session::Session;
@@ -89,7 +89,7 @@ impl Provider {
         }
     }
 
-    fn offered(&self, desk: &Desk, viewer: &Viewer<'_>) -> OfferedTools {
+    fn offered(&self, desk: &AppState, viewer: &Viewer<'_>) -> OfferedTools {
         let vista = desk.runtime.see(viewer);
         let mut export = export(self.format, &offers(&vista));
         let partial = vista.view.defers();
@@ -169,7 +169,7 @@ pub(crate) fn offers<'s>(vista: &'s Vista) -> Vec<Offer<'s>> {
 
 /// `GET /v1/functions/{provider}`.
 pub(crate) async fn list(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     Session(session): Session,
     PathParams(provider): PathParams<String>,
@@ -182,7 +182,7 @@ pub(crate) async fn list(
 
 /// `POST /v1/functions/{provider}`.
 pub(crate) async fn call(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     PathParams(provider): PathParams<String>,
     headers: HeaderMap,
@@ -246,7 +246,7 @@ pub(crate) async fn call(
 }
 
 /// The call that a model asked for.
-fn made(actor: &Actor, tool: &str, asked: &FunctionCall, desk: &Desk) -> Call {
+fn made(actor: &Actor, tool: &str, asked: &FunctionCall, desk: &AppState) -> Call {
     let mut call = Call::new(actor.clone(), tool.to_owned(), json!({}));
     match arguments::fitting(&asked.arguments, desk.world().snapshot.find(tool)) {
         FunctionArguments::Text(text) => call.sent = Some(text),
@@ -272,7 +272,7 @@ impl Provider {
         &self,
         own: Own,
         arguments: &FunctionArguments,
-        desk: &Desk,
+        desk: &AppState,
         viewer: &Viewer<'_>,
     ) -> ModelReply {
         let declared = |tool: &ToolKey| self.offered(desk, viewer).declared(tool);

@@ -17,7 +17,7 @@ mod telemetry;
 
 #[doc(hidden)]
 pub use a2a::a2a_call;
-pub use app_state::Desk;
+pub use app_state::AppState;
 pub use auth::{Fetch, OAuth};
 pub use listen::{ClientLimits, Entrance, Error, HttpServer, SessionLimits};
 #[doc(hidden)]

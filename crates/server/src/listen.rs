@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::auth::{AllowedHosts, Doorkeeper, Issuer, OAuth, check_names, establish, metadata};
-use crate::{Desk, a2a, mcp, metrics, rest};
+use crate::{AppState, a2a, mcp, metrics, rest};
 use front::Front;
 use self_wake::Steady;
 use write_timeout::WriteTimeout;
@@ -135,14 +135,14 @@ pub struct HttpServer {
 
 impl HttpServer {
     /// Binds an address, under the loopback names.
-    pub async fn bind(desk: Arc<Desk>, address: &str) -> Result<HttpServer, Error> {
+    pub async fn bind(desk: Arc<AppState>, address: &str) -> Result<HttpServer, Error> {
         HttpServer::open(desk, address, Entrance::default()).await
     }
 
     /// Binds an address. A server that is reachable from outside requires a token of every caller,
     /// and does not listen while there is none.
     pub async fn open(
-        desk: Arc<Desk>,
+        desk: Arc<AppState>,
         address: &str,
         entrance: Entrance,
     ) -> Result<HttpServer, Error> {
@@ -241,7 +241,7 @@ fn serve(
     }
 }
 
-fn front(desk: Arc<Desk>, keeper: Doorkeeper, limits: &ClientLimits, stop: &Cancel) -> Front {
+fn front(desk: Arc<AppState>, keeper: Doorkeeper, limits: &ClientLimits, stop: &Cancel) -> Front {
     let keeper = Arc::new(keeper);
     let (mcp, straight) = mcp::service(desk.clone(), limits, stop);
     let known = Router::new()

@@ -42,8 +42,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{RoleServer, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{ClientLimits, Desk};
-pub(crate) use fast_path::Straight;
+use crate::{AppState, ClientLimits};
+pub(crate) use fast_path::FastPath;
 #[doc(hidden)]
 pub use fast_path::tool_call;
 use flaws::{FlawedMessage, Flaws, Lines};
@@ -66,7 +66,11 @@ fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// The router of `/mcp`, and the fast path that answers calls before it.
-pub(crate) fn service(desk: Arc<Desk>, limits: &ClientLimits, stop: &Cancel) -> (Router, Straight) {
+pub(crate) fn service(
+    desk: Arc<AppState>,
+    limits: &ClientLimits,
+    stop: &Cancel,
+) -> (Router, FastPath) {
     let mut config = StreamableHttpServerConfig::default();
     config.session_store = Some(Arc::new(Records(desk.sessions.clone())));
     let config = config
@@ -78,7 +82,7 @@ pub(crate) fn service(desk: Arc<Desk>, limits: &ClientLimits, stop: &Cancel) -> 
         .with_cancellation_token(stop.child_token());
     let sessions = Sessions::new(desk.sessions.clone(), limits.sessions, stop);
     let (soon, pulse) = (limits.document, SharedTimer::new(limits.document));
-    let straight = Straight { desk: desk.clone(), sessions: sessions.clone(), soon, pulse };
+    let straight = FastPath { desk: desk.clone(), sessions: sessions.clone(), soon, pulse };
     let manager = sessions.clone();
     let service =
         StreamableHttpService::new(move || Ok(McpHandler::new(desk.clone())), manager, config);
@@ -133,13 +137,13 @@ pub(crate) fn unreadable(fault: &axum::Error) -> Response {
 }
 
 /// Serves stdio until the client closes it.
-pub async fn stdio(desk: Arc<Desk>, actor: Actor) -> Result<(), String> {
+pub async fn stdio(desk: Arc<AppState>, actor: Actor) -> Result<(), String> {
     lines(desk, actor, tokio::io::stdin(), tokio::io::stdout()).await
 }
 
 /// Serves newline-delimited JSON for an authenticated actor, until the client closes it.
 pub async fn lines(
-    desk: Arc<Desk>,
+    desk: Arc<AppState>,
     actor: Actor,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,

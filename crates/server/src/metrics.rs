@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::rest::{By, Problem};
-use crate::{Desk, ExportTotals};
+use crate::{AppState, ExportTotals};
 use histogram::Histogram;
 
 /// Entries read at once, and per scrape; the next scrape reads the rest.
@@ -58,17 +58,17 @@ impl MetricTotals {
 }
 
 /// The route of `/metrics`.
-pub(crate) fn router() -> Router<Arc<Desk>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     Router::new().route("/metrics", get(show))
 }
 
-async fn show(State(desk): State<Arc<Desk>>, _: By) -> Result<Response, Problem> {
+async fn show(State(desk): State<Arc<AppState>>, _: By) -> Result<Response, Problem> {
     let text = text(&desk).await?;
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
     Ok((kind, text).into_response())
 }
 
-async fn text(desk: &Desk) -> Result<String, Stop> {
+async fn text(desk: &AppState) -> Result<String, Stop> {
     let reader = desk.runtime.reader();
     // While the store is down, operators look here for the reason.
     let _ = reader.caught_up().await;

@@ -23,7 +23,7 @@ use axum::extract::{DefaultBodyLimit, OriginalUri};
 use axum::http::{Method, StatusCode};
 use axum::routing::{MethodRouter, get, post};
 
-use crate::{Desk, functions};
+use crate::{AppState, functions};
 pub(crate) use background_calls::{Errand, Errands};
 pub(crate) use batch::run as run_batch;
 pub(crate) use event_fanout::Bulletin;
@@ -34,7 +34,7 @@ pub(crate) use native::{refs, traced};
 pub(crate) use problem::Problem;
 
 /// Every route below `/v1`. `document` describes each, and a test compares the two.
-fn routes() -> Vec<(&'static str, MethodRouter<Arc<Desk>>)> {
+fn routes() -> Vec<(&'static str, MethodRouter<Arc<AppState>>)> {
     vec![
         ("/approvals", get(approvals::list)),
         ("/approvals/{id}", post(approvals::answer)),
@@ -61,7 +61,7 @@ fn routes() -> Vec<(&'static str, MethodRouter<Arc<Desk>>)> {
 }
 
 /// The router of `/v1`.
-pub(crate) fn router() -> Router<Arc<Desk>> {
+pub(crate) fn router() -> Router<Arc<AppState>> {
     let router = routes()
         .into_iter()
         .fold(Router::new(), |router, (path, methods)| router.route(path, methods));

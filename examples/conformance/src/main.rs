@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use haft::{Definitions, Host, HostOptions, LoadOptions, StoreChoice, define_driver};
 use haft_driver::Cancel;
-use haft_server::{Desk, HttpServer};
+use haft_server::{AppState, HttpServer};
 
 /// The settings of a workspace whose tools are all code, and which shows no others.
 const SETTINGS: &str = r#"
@@ -56,7 +56,7 @@ async fn serve(address: &str) -> Result<(), Box<dyn Error>> {
     let workspace = tempfile::tempdir()?;
     std::fs::write(workspace.path().join("haft.toml"), SETTINGS)?;
     let host = Host::open(workspace.path(), options)?;
-    let desk = Arc::new(Desk::new(host.shared_runtime())?);
+    let desk = Arc::new(AppState::new(host.shared_runtime())?);
     let server = HttpServer::bind(desk, address).await?;
     println!("http://{}/mcp", server.address());
     server.run(Cancel::new()).await;

@@ -83,7 +83,7 @@ async fn approved(
             let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
             // Any other caller gets the result by repeating the call.
             if record.question.bound.actor == arguments.by.actor(context, host).id {
-                host.runtime().handed_over(&envelope.invocation_id).await;
+                host.runtime().confirm_delivery(&envelope.invocation_id).await;
             }
             Ok(exit)
         }

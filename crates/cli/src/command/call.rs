@@ -80,7 +80,7 @@ pub(super) async fn make(
     {
         output::remark(output::visible(&why));
     }
-    host.runtime().handed_over(&envelope.invocation_id).await;
+    host.runtime().confirm_delivery(&envelope.invocation_id).await;
     Ok(exit)
 }
 

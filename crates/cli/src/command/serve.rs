@@ -11,7 +11,7 @@ use haft::{GoverningStanding, Host, StoreChoice};
 use haft_contract::settings::{self, Sandbox};
 use haft_driver::BoxFuture;
 use haft_model::{Code, Stop};
-use haft_server::{ClientLimits, Desk, Entrance, HttpServer, OAuth};
+use haft_server::{AppState, ClientLimits, Entrance, HttpServer, OAuth};
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -53,7 +53,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         }
     });
     let spans = telling::begin(&host);
-    let desk = Desk::new(host.shared_runtime())?;
+    let desk = AppState::new(host.shared_runtime())?;
     let desk = Arc::new(match &spans {
         Some(spans) => desk.telling(spans.exported()),
         None => desk,

@@ -38,7 +38,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
         Err(stop) => output::stop(&stop, context.json),
         Ok(why) => {
             if context.json {
-                output::json(&why.told())?;
+                output::json(&why.to_json())?;
             } else {
                 show(&why)?;
             }

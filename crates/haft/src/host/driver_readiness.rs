@@ -19,7 +19,7 @@ use haft_contract::Driver;
 use haft_driver::BoxFuture;
 use haft_drivers::{AuthBlock, Keeper, LoginRecord, Logins, Program, WorkingFolder};
 use haft_model::{Actor, DriverId, DriverKind, Stop, Timestamp};
-use haft_runtime::Lookout;
+use haft_runtime::DriverReadiness;
 
 use super::login::unreadable;
 use super::readiness::{self, LoginState};
@@ -277,7 +277,7 @@ impl Watch {
     }
 }
 
-impl Lookout for Watch {
+impl DriverReadiness for Watch {
     fn prepare<'a>(
         &'a self,
         entry: &'a CatalogEntry,

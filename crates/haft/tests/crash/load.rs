@@ -162,7 +162,7 @@ pub(crate) async fn live(folder: &Path, until: usize) {
                     let envelope = host.runtime().call(call, manner).await;
                     // A process that died before it recorded the answer did not have it.
                     note(&folder, "answered", &format!("{n} {}", envelope.effect_state));
-                    host.runtime().handed_over(&envelope.invocation_id).await;
+                    host.runtime().confirm_delivery(&envelope.invocation_id).await;
                 }
             })
         })

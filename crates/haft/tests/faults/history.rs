@@ -256,7 +256,7 @@ impl Play {
             play.scene.ends(&id);
             let answer_of = told.id.clone();
             if answer.send(told).is_ok() {
-                runtime.handed_over(&answer_of).await;
+                runtime.confirm_delivery(&answer_of).await;
             }
         });
         let patience = Duration::from_millis(scene.of(&[2000, 12_000, 40_000, 100_000]));

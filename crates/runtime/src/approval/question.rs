@@ -11,7 +11,7 @@ use crate::runtime::later;
 impl CallPipeline<'_> {
     /// Builds the question for the approvers that the decision needs, with the redacted input.
     pub(super) fn question(&mut self, understood: &BoundPlan, decision: Decision) -> Question {
-        let (id, now) = (self.next_question(), self.journal.now());
+        let (id, now) = (self.next_question(), self.recorder.now());
         let contract = &understood.entry.contract;
         let who = &understood.plan.actor.id;
         Question {
@@ -21,7 +21,7 @@ impl CallPipeline<'_> {
             needs: decision.needs.clone(),
             rememberable: decision.rememberable(),
             summary: format!("{who} wants to use {}: {}", contract.key(), decision.reason()),
-            shown_input: self.shown(&understood.plan),
+            shown_input: self.redacted_input(&understood.plan),
             decision,
             asked_at: now,
             expires_at: later(now, self.runtime.options.question),
@@ -31,10 +31,10 @@ impl CallPipeline<'_> {
 
     /// The id of the next question of this call; the first has no number.
     pub(crate) fn next_question(&mut self) -> QuestionId {
-        self.asked += 1;
-        let id = match self.asked {
-            1 => self.journal.id().part("apr"),
-            number => self.journal.id().numbered("apr", number),
+        self.questions_asked += 1;
+        let id = match self.questions_asked {
+            1 => self.recorder.id().part("apr"),
+            number => self.recorder.id().numbered("apr", number),
         };
         QuestionId::from(id.as_str())
     }
@@ -43,7 +43,7 @@ impl CallPipeline<'_> {
     pub(crate) fn bound(&self, understood: &BoundPlan) -> ApprovalBinding {
         let plan = &understood.plan;
         ApprovalBinding {
-            invocation: self.journal.id().clone(),
+            invocation: self.recorder.id().clone(),
             tool: format!("{}@{}", plan.tool.id, plan.version),
             driver: plan.route.driver.clone(),
             driver_version: understood.driver_version.to_string(),

@@ -24,7 +24,7 @@ impl CallPipeline<'_> {
         question: &Question,
         record: &QuestionRecord,
     ) -> Result<Option<Ending>, Halt> {
-        let now = self.journal.now();
+        let now = self.recorder.now();
         if record.answers.is_empty() && now <= question.expires_at {
             return Ok(None);
         }
@@ -77,7 +77,7 @@ impl CallPipeline<'_> {
         understood: &BoundPlan,
         record: &QuestionRecord,
     ) -> Result<(BoundPlan, Option<Mutation>), Stop> {
-        let today = utc_day(self.journal.now());
+        let today = utc_day(self.recorder.now());
         let tool = understood.plan.tool.to_string();
         let entry = self.world.snapshot.select(&tool, today)?.clone();
         let Some(answer) = edited(&record.answers) else {
@@ -85,7 +85,7 @@ impl CallPipeline<'_> {
         };
         let input = self.edited_input(answer).await?;
         let by = answer.by.to_string();
-        self.changed(call, &entry, understood, input, |_| {
+        self.rebind_changed_input(call, &entry, understood, input, |_| {
             (MutationSource::PermissionPrompt, by, "whoever approved it edited it".into())
         })
     }
@@ -122,7 +122,7 @@ impl CallPipeline<'_> {
             needs: Vec::new(),
             code: None,
             suggested_updates: Vec::new(),
-            decided_at: self.journal.now(),
+            decided_at: self.recorder.now(),
         }
     }
 
@@ -141,7 +141,7 @@ impl CallPipeline<'_> {
     async fn edited_input(&self, answer: &ApprovalAnswer) -> Result<Value, Stop> {
         let gone = || Stop::new(Code::InputMutation, "the edited input is gone");
         let digest = answer.edited_input.as_ref().ok_or_else(gone)?;
-        let bytes = self.runtime.store.payload(self.journal.id(), digest).await;
+        let bytes = self.runtime.store.payload(self.recorder.id(), digest).await;
         let bytes = bytes.map_err(unrecorded)?.ok_or_else(gone)?;
         serde_json::from_slice(&bytes).map_err(|_| gone())
     }

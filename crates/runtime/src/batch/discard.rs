@@ -59,7 +59,7 @@ impl<'r> BatchHandle<'r> {
     /// Marks the result as delivered to the caller.
     pub(super) fn hand_over(&self, news: &BatchNews) {
         if let BatchNews::Result { envelope, .. } = news {
-            self.runtime.hand_over(&envelope.invocation_id);
+            self.runtime.mark_delivered(&envelope.invocation_id);
         }
     }
 
@@ -94,7 +94,7 @@ impl<'r> BatchHandle<'r> {
         let Some(id) = self.ids.get(index) else { return Ok(false) };
         let discarded = self.discarded(reason, None);
         let ended = self.runtime.end_waiting_with(id, |walk| {
-            walk.journal.note(Event::BatchDiscarded(discarded));
+            walk.recorder.note(Event::BatchDiscarded(discarded));
             Some(superseded(reason))
         });
         ended.await

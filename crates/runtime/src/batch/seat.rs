@@ -128,11 +128,11 @@ impl Runtime {
     ) -> Envelope {
         let mut leaving = Leaving { seat: seat.clone(), fate: Fate::Badly };
         let mut walk = CallPipeline::begin(self, &call, id);
-        seat.course.listens(seat.index, walk.enlisted.wish.clone());
+        seat.course.listens(seat.index, walk.in_flight.wish.clone());
         walk.seat = Some(seat.clone());
-        walk.journal.seat = Some(seat.clone());
-        walk.policy = Some(seat.policy.clone());
-        let outcome = walk.through(&call, &manner).await;
+        walk.recorder.seat = Some(seat.clone());
+        walk.scheduler_policy = Some(seat.policy.clone());
+        let outcome = walk.run(&call, &manner).await;
         let outcome = match seat.course.discarded(seat.index) {
             Some(reason) => walk.discarded(outcome, &call, reason),
             None if manner.cancel.is_cancelled() => outcome,
@@ -182,7 +182,7 @@ impl<'r> CallPipeline<'r> {
         };
         let batch = call.batch.as_ref().map(|place| place.id.clone()).unwrap_or_default();
         let kept = kept.map(str::to_owned);
-        self.journal.note(Event::BatchDiscarded(BatchDiscarded { batch, reason, kept }));
+        self.recorder.note(Event::BatchDiscarded(BatchDiscarded { batch, reason, kept }));
         outcome
     }
 
@@ -206,7 +206,7 @@ impl<'r> CallPipeline<'r> {
     ) -> impl Future<Output = Result<Turns, Stop>> + use<'r, 'l> {
         let seat = self.seat.clone();
         let queue = &self.runtime.queue;
-        let actor = self.journal.actor().clone();
+        let actor = self.recorder.actor().clone();
         let places = self.places();
         async move {
             let priority = seat.as_ref().map_or(0, |seat| seat.priority);
@@ -227,7 +227,7 @@ impl<'r> CallPipeline<'r> {
 
     /// The abort reason of a call whose cancellation was requested.
     pub(crate) fn whose_wish(&self) -> AbortReason {
-        let usual = match self.runtime.closing.is_cancelled() {
+        let usual = match self.runtime.shutdown.is_cancelled() {
             true => AbortReason::RuntimeShutdown,
             false => AbortReason::UserInterruption,
         };

@@ -49,7 +49,7 @@ impl Came {
 impl CallPipeline<'_> {
     /// Reports a failed compensation as `CompensationFailed`, with the failure as its cause.
     pub(crate) fn undoing_failed(&self, outcome: Result<Output, Halt>) -> Result<Output, Halt> {
-        let Some(undoing) = &self.undoing else { return outcome };
+        let Some(undoing) = &self.compensating else { return outcome };
         match outcome {
             Err(Halt::Stopped(failure))
                 if Came::of(self.executed, true, failure.effect) == Came::Failed =>
@@ -73,7 +73,7 @@ impl CallPipeline<'_> {
 
     /// Records the outcome with the original call.
     pub(crate) async fn tell_original(&self, envelope: &Envelope) {
-        let Some(undoing) = &self.undoing else { return };
+        let Some(undoing) = &self.compensating else { return };
         // A call whose end is not on record may continue elsewhere; the process that ends it
         // records the outcome.
         if !envelope.final_status.is_terminal() || envelope.unrecorded.is_some() {
@@ -113,7 +113,7 @@ impl Runtime {
     }
 
     /// Recovery: records the outcome of compensations whose process died before it did.
-    pub(crate) async fn tell_originals(&self) -> Result<(), Stop> {
+    pub(crate) async fn record_compensations(&self) -> Result<(), Stop> {
         for OpenUndoing { original, by } in self.store.undoings().await.map_err(unrecorded)? {
             let filter = RunFilter { id: Some(by.clone()), ..RunFilter::default() };
             let run = self.store.runs(&filter).await.map_err(unrecorded)?.pop();

@@ -106,7 +106,7 @@ impl CallPipeline<'_> {
         failure: &Failure,
     ) -> Result<(), Failure> {
         // Shows the attempts so far in the ledger.
-        let _ = self.journal.show(&self.runtime.options).await;
+        let _ = self.recorder.show(&self.runtime.options).await;
         let rested = self.in_sight(manner, tokio::time::sleep(pause)).await;
         rested.ok_or_else(|| Failure::new(called_off("between two attempts"), failure.effect))
     }
@@ -114,7 +114,7 @@ impl CallPipeline<'_> {
     /// Queries the effect of a call through the contract's status operation. `None` where there is
     /// no such operation or it gives no clear answer.
     pub(crate) async fn became(&mut self, understood: &BoundPlan) -> Option<Became> {
-        let (id, key, runtime) = (self.journal.id().clone(), self.key(), self.runtime);
+        let (id, key, runtime) = (self.recorder.id().clone(), self.key(), self.runtime);
         let until = self.possible_until.clone();
         let asked = runtime.became(&id, &key, understood, until.as_ref());
         let (became, answer) = self.holding_on(asked).await?;
@@ -134,7 +134,7 @@ impl CallPipeline<'_> {
         if let (Became::Possible(until), Some(fields)) = (became, query.as_object_mut()) {
             fields.insert("absent_until".to_owned(), json!(until.at));
         }
-        self.journal.note(Event::AttemptEnded(Box::new(AttemptEnded {
+        self.recorder.note(Event::AttemptEnded(Box::new(AttemptEnded {
             attempt: self.attempt,
             effect,
             code: None,
@@ -145,8 +145,10 @@ impl CallPipeline<'_> {
     /// Jitter from 0 to 1, so that calls that failed together do not retry together. It is derived
     /// from the random id, so that a call can be replayed.
     fn jitter(&self) -> f64 {
-        let digest =
-            Digest::of_parts(&[self.journal.id().as_str().as_bytes(), &self.attempt.to_be_bytes()]);
+        let digest = Digest::of_parts(&[
+            self.recorder.id().as_str().as_bytes(),
+            &self.attempt.to_be_bytes(),
+        ]);
         let bits = digest.half().unwrap_or_default() as u32;
         f64::from(bits) / f64::from(u32::MAX)
     }
@@ -155,7 +157,7 @@ impl CallPipeline<'_> {
     pub(crate) fn key(&self) -> String {
         match &self.intent {
             Some(intent) => intent.key.clone(),
-            None => backend_key(&[self.journal.id().as_str()]),
+            None => backend_key(&[self.recorder.id().as_str()]),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::runtime::later;
 
 impl CallPipeline<'_> {
     /// Runs the call by one driver after another, within one deadline for all of them.
-    pub(super) async fn by_any_driver(
+    pub(super) async fn try_drivers(
         &mut self,
         call: &Call,
         mut cleared: PermittedCall,
@@ -28,7 +28,7 @@ impl CallPipeline<'_> {
             Instant::now() + Duration::from_millis(cleared.understood.plan.limits.timeout_ms)
         };
         let until = time(&cleared);
-        self.journal.runs_out(until);
+        self.recorder.runs_out(until);
         let mut tried = Vec::new();
         loop {
             let failure = match self.attempts(&cleared, manner, until.min(time(&cleared))).await {
@@ -38,7 +38,7 @@ impl CallPipeline<'_> {
             tried.push(cleared.understood.plan.route.driver.clone());
             let worth_it = Instant::now() < until && may_go_elsewhere(call, &cleared, &failure);
             let next = match worth_it {
-                true => self.elsewhere(call, &cleared, &tried).await,
+                true => self.fall_back(call, &cleared, &tried).await,
                 false => None,
             };
             let Some(next) = next else { return Err(failure) };
@@ -53,7 +53,7 @@ impl CallPipeline<'_> {
 
     /// Plans the call for a driver that was not tried yet. Policy evaluates it as a plan of its
     /// own.
-    async fn elsewhere(
+    async fn fall_back(
         &mut self,
         call: &Call,
         cleared: &PermittedCall,
@@ -63,18 +63,18 @@ impl CallPipeline<'_> {
         let world = self.world.clone();
         let input = before.plan.input.clone();
         let tried = tried.iter().map(AvoidedDriver::tried).collect();
-        let outlook = self.outlook(call, &before.entry, &input, tried);
+        let outlook = self.routing_outlook(call, &before.entry, &input, tried);
         let understood = BoundPlan::of(&world, call, &before.entry, input, &outlook).ok()?;
         let heard = cleared.heard.clone()?;
         let decision = self.judged(&world, &understood, &heard).await.ok()?;
         if decision.verdict != Verdict::Allow {
             return None;
         }
-        let until = later(self.journal.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &understood.plan, self.journal.id(), until)?;
+        let until = later(self.recorder.now(), self.runtime.options.permit);
+        let permit = Permit::of_decision(&decision, &understood.plan, self.recorder.id(), until)?;
         let let_through = quota::let_through(&world, &decision);
         let permission_input = self.keep(&understood.plan.input);
-        self.journal.note(Event::PermissionDecided(Box::new(Decided {
+        self.recorder.note(Event::PermissionDecided(Box::new(Decided {
             decision: decision.clone(),
             permission_input,
             call_input: Some(cleared.call_input.clone()),
@@ -83,7 +83,7 @@ impl CallPipeline<'_> {
             expires_at: Some(until),
             mode: Decided::FALLBACK.to_owned(),
         })));
-        let told = self.hear_about(HookPoint::PermissionDecision, &understood, &decision).await;
+        let told = self.notify_hooks(HookPoint::PermissionDecision, &understood, &decision).await;
         if told.no.is_some() {
             return None;
         }

@@ -150,7 +150,7 @@ impl CallPipeline<'_> {
         let contract = &understood.entry.contract;
         // The form needs the same approvers as the call itself.
         let judged = self.judged(&self.world.clone(), understood, &[]).await?;
-        let (id, now) = (self.next_question(), self.journal.now());
+        let (id, now) = (self.next_question(), self.recorder.now());
         let plan = &understood.plan;
         let asks = format!("`{}` asks on behalf of its backend", plan.route.driver);
         let said = form.message.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -166,7 +166,7 @@ impl CallPipeline<'_> {
                 contract.key(),
                 plan.actor.id,
             ),
-            shown_input: self.shown(plan),
+            shown_input: self.redacted_input(plan),
             decision: Decision {
                 verdict: Verdict::Ask,
                 deciding: Some(0),
@@ -185,13 +185,13 @@ impl CallPipeline<'_> {
             // The backend waits as long as the form is open, and may commit after that.
             self.extend_submission(self.runtime.options.form);
         }
-        self.journal.note(Event::InputRequested(Box::new(question.clone())));
-        self.journal.claim(&self.runtime.options);
-        if let Err(stop) = self.journal.save().await {
+        self.recorder.note(Event::InputRequested(Box::new(question.clone())));
+        self.recorder.claim(&self.runtime.options);
+        if let Err(stop) = self.recorder.save().await {
             // A form that is not on record cannot be answered.
             let (question, state) = (question.id, QuestionState::Withdrawn);
             let reason = "it could not be put on record".to_owned();
-            self.journal.note(Event::InputEnded(InputEnded { question, state, reason }));
+            self.recorder.note(Event::InputEnded(InputEnded { question, state, reason }));
             return Err(stop);
         }
         running.asked.open = Some(OpenForm { name, question });
@@ -217,12 +217,12 @@ impl CallPipeline<'_> {
         let mut envelope = self.waiting(Some(question.id.clone()), words, Status::NeedsInput);
         envelope.effect_state = running.effect;
         // Equal calls find the question in the ledger from here on, and need not await this flight.
-        if let Some(carrying) = self.carrying.take() {
+        if let Some(carrying) = self.flight.take() {
             carrying.answered(&envelope);
         }
-        let leaves = manner.patience == Patience::Leave && !self.left;
+        let leaves = manner.patience == Patience::Leave && !self.detached;
         if let Some(leave) = manner.leave.as_ref().filter(|_| leaves) {
-            self.left = true;
+            self.detached = true;
             let _ = caught(|| leave(envelope));
         }
     }
@@ -258,7 +258,7 @@ impl CallPipeline<'_> {
         question: &Question,
         record: &QuestionRecord,
     ) -> Option<FormOutcome> {
-        let now = self.journal.now();
+        let now = self.recorder.now();
         if record.answers.is_empty() && now <= question.expires_at {
             return None;
         }
@@ -306,7 +306,7 @@ impl CallPipeline<'_> {
     async fn content(&self, digest: Option<haft_model::Digest>) -> Result<Value, Stop> {
         let gone = || Stop::new(Code::Internal, "what was filled in is gone");
         let digest = digest.ok_or_else(gone)?;
-        let bytes = self.runtime.store.payload(self.journal.id(), &digest).await;
+        let bytes = self.runtime.store.payload(self.recorder.id(), &digest).await;
         let bytes = bytes.map_err(unrecorded)?.ok_or_else(gone)?;
         serde_json::from_slice(&bytes).map_err(|_| gone())
     }
@@ -332,7 +332,7 @@ impl CallPipeline<'_> {
         running.asked.prompting = None;
         running.time.go_on();
         let FormOutcome { state, answer, reason, stop } = ended;
-        self.journal.note(Event::InputEnded(InputEnded { question: question.id, state, reason }));
+        self.recorder.note(Event::InputEnded(InputEnded { question: question.id, state, reason }));
         running.asked.unanswered = stop;
         if let Some(forms) = running.asked.waiting.front_mut() {
             forms.answers.insert(name, answer);

@@ -15,9 +15,9 @@ impl CallPipeline<'_> {
         let progress = self.redactor.progress(progress);
         let reported = self.report(running, "running", progress, cancel);
         running.tell(&reported);
-        self.journal.note(Event::Progressed(Box::new(reported)));
+        self.recorder.note(Event::Progressed(Box::new(reported)));
         // A failed append of progress does not fail the call.
-        let _ = self.journal.show(&self.runtime.options).await;
+        let _ = self.recorder.show(&self.runtime.options).await;
     }
 
     pub(super) async fn partial(&mut self, running: &mut Running<'_>, mut content: Vec<Content>) {
@@ -27,19 +27,19 @@ impl CallPipeline<'_> {
         let reported = self.report(running, "partial_result", progress, None);
         running.tell(&reported);
         // While a form is open the status stays `NeedsInput`, so partial results count as progress.
-        self.journal.note(match self.journal.may_note(Status::PartialResult) {
+        self.recorder.note(match self.recorder.may_note(Status::PartialResult) {
             true => Event::PartialResult(Box::new(reported)),
             false => Event::Progressed(Box::new(reported)),
         });
-        let _ = self.journal.show(&self.runtime.options).await;
+        let _ = self.recorder.show(&self.runtime.options).await;
     }
 
     /// The driver reports that the rest takes long: a caller that can poll for the result is
     /// released.
     pub(super) async fn backgrounded(&mut self, running: &mut Running<'_>) {
         let reported = self.report(running, "backgrounded", Progress::default(), None);
-        self.journal.note(Event::Progressed(Box::new(reported)));
-        let _ = self.journal.show(&self.runtime.options).await;
+        self.recorder.note(Event::Progressed(Box::new(reported)));
+        let _ = self.recorder.show(&self.runtime.options).await;
         self.let_go(running.manner, running.effect).await;
     }
 
@@ -51,7 +51,7 @@ impl CallPipeline<'_> {
     ) {
         let note = CancelNote { fact, reason };
         let reported = self.report(running, "running", Progress::default(), Some(note));
-        self.journal.note(Event::Progressed(Box::new(reported)));
+        self.recorder.note(Event::Progressed(Box::new(reported)));
     }
 
     fn report(
@@ -63,6 +63,6 @@ impl CallPipeline<'_> {
     ) -> Reported {
         let elapsed_ms = running.began.elapsed().as_millis() as u64;
         let status = status.into();
-        self.journal.report(|sequence| Reported { sequence, status, elapsed_ms, progress, cancel })
+        self.recorder.report(|sequence| Reported { sequence, status, elapsed_ms, progress, cancel })
     }
 }

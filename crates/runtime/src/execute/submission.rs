@@ -21,22 +21,22 @@ impl CallPipeline<'_> {
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::SubmittedFirst.is_off() {
             running.effect = EffectState::Submitted;
-            running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
+            running.clearance = Some(self.recorder.clearance(&self.runtime.options, &at));
             return Ok(());
         }
-        if let Err(stop) = self.journal.save().await {
-            self.journal.retract(|event| matches!(event, Event::Submitted(_)));
+        if let Err(stop) = self.recorder.save().await {
+            self.recorder.retract(|event| matches!(event, Event::Submitted(_)));
             return Err(stop);
         }
         running.effect = EffectState::Submitted;
-        running.clearance = Some(self.journal.clearance(&self.runtime.options, &at));
+        running.clearance = Some(self.recorder.clearance(&self.runtime.options, &at));
         Ok(())
     }
 
     /// Records another request of a submitted attempt. It renews the lease first: a process that
     /// lost its lease records nothing, and its driver sends nothing more.
     pub(super) async fn submit_again(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
-        self.journal.prolong(&self.runtime.options).await?;
+        self.recorder.prolong(&self.runtime.options).await?;
         self.submit(running).await
     }
 
@@ -61,7 +61,7 @@ impl CallPipeline<'_> {
             None => until,
         };
         let attempt = self.attempt;
-        self.journal.note(Event::Submitted(Submitted { attempt, until: Some(until.clone()) }));
+        self.recorder.note(Event::Submitted(Submitted { attempt, until: Some(until.clone()) }));
         self.possible_until = Some(until);
     }
 }

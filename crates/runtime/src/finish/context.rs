@@ -17,7 +17,7 @@ impl CallPipeline<'_> {
         for modifier in &mut modifiers {
             self.redactor.everywhere(modifier);
         }
-        let policy = self.policy.as_ref().map(|policy| policy.context_modifier_policy);
+        let policy = self.scheduler_policy.as_ref().map(|policy| policy.context_modifier_policy);
         let policy = policy.unwrap_or(ContextPolicy::AllowSerialOnly);
         let (outcome, reason) = self.weigh_context(policy, came.error.is_some());
         let bytes = serde_json::to_vec(&modifiers).unwrap_or_default();
@@ -26,10 +26,10 @@ impl CallPipeline<'_> {
             policy,
             outcome,
             count: modifiers.len() as u64,
-            modifiers: self.journal.keep(kept),
+            modifiers: self.recorder.keep(kept),
             reason: reason.to_owned(),
         };
-        self.journal.note(Event::ContextModified(Box::new(fact.clone())));
+        self.recorder.note(Event::ContextModified(Box::new(fact.clone())));
         let mut told = ContextGiven { outcome, reason: reason.to_owned(), modifiers: Vec::new() };
         match (outcome, &self.seat) {
             (ContextOutcome::Applied, _) => told.modifiers = modifiers,

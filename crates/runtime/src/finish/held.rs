@@ -153,7 +153,7 @@ impl CallPipeline<'_> {
                 let bytes = render::native(structured.as_ref(), &content, exact);
                 persisted.original_size = bytes.len() as u64;
                 let kept = self.discretion.keep(&Value::Null, bytes);
-                let kept = self.journal.keep(kept);
+                let kept = self.recorder.keep(kept);
                 let link = self.link(&kept);
                 persisted.payload = Some(kept);
                 if ref_only {
@@ -174,7 +174,7 @@ impl CallPipeline<'_> {
 
     fn link(&self, kept: &haft_model::PayloadRef) -> Link {
         Link {
-            uri: format!("haft://invocations/{}/payloads/{}", self.journal.id(), kept.digest),
+            uri: format!("haft://invocations/{}/payloads/{}", self.recorder.id(), kept.digest),
             name: Some("whole output".into()),
             mime_type: None,
             digest: Some(kept.digest.clone()),

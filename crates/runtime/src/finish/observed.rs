@@ -18,15 +18,15 @@ impl CallPipeline<'_> {
         let (result, blob) = self.discretion.keep(&Value::Null, bytes);
         let event = Event::EffectObserved(Box::new(EffectObserved {
             attempt: self.attempt,
-            fence: self.journal.fence().map_or(0, |fence| fence.0),
+            fence: self.recorder.fence().map_or(0, |fence| fence.0),
             effect: envelope.effect_state,
             result,
         }));
         let draft = Draft {
-            invocation: Some(self.journal.id().clone()),
-            actor: Some(Actor::clone(self.journal.actor())),
-            subject: self.journal.subject(),
-            facts: vec![Fact { at: self.journal.now(), phases: Vec::new(), event }],
+            invocation: Some(self.recorder.id().clone()),
+            actor: Some(Actor::clone(self.recorder.actor())),
+            subject: self.recorder.subject(),
+            facts: vec![Fact { at: self.recorder.now(), phases: Vec::new(), event }],
             blobs: vec![blob],
             ..Draft::default()
         };
@@ -38,12 +38,12 @@ impl CallPipeline<'_> {
         let writes = self.entry.as_ref().is_some_and(|entry| entry.contract.effects.may_mutate());
         let unsent = !envelope.effect_state.may_have_happened();
         let runs = self.runtime.options.unsent == Unsent::Run;
-        writes && unsent && runs && self.journal.may_be_on_record()
+        writes && unsent && runs && self.recorder.may_be_on_record()
     }
 
     /// The result of a call that sent nothing here, and that recovery may run.
     pub(super) fn left_open(&self) -> Envelope {
-        let id = self.journal.id();
+        let id = self.recorder.id();
         let words = format!("nothing was sent for `{id}`, and that cannot be put on record");
         let help =
             "make the same call again for its answer: the workspace carries out what was not sent";

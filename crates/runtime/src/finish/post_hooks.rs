@@ -32,10 +32,10 @@ impl CallPipeline<'_> {
                 continue;
             }
             heard = true;
-            let started_at = self.journal.now();
+            let started_at = self.recorder.now();
             let started = HookStarted { hook: hook.name().to_owned(), point };
-            self.journal.note(Event::PostHookStarted(started));
-            let shown = self.shown_plan(&plan);
+            self.recorder.note(Event::PostHookStarted(started));
+            let shown = self.redacted_plan(&plan);
             let workload = Workload::of_output(came.output.as_ref());
             let result =
                 workload.run(|| self.composed(&came, self.looked_at(came.output.as_ref())));
@@ -49,7 +49,7 @@ impl CallPipeline<'_> {
             let answer = ask(hook.as_ref(), about).await;
             self.hook_progress(started_at, &answer);
             let run = self.record(hook.name(), point, started_at, &answer);
-            self.journal.note(Event::PostHookCompleted(Box::new(run)));
+            self.recorder.note(Event::PostHookCompleted(Box::new(run)));
             came = self.after_hook(came, hook.as_ref(), answer);
         }
         let outcome = match (heard, &came.error) {
@@ -57,7 +57,7 @@ impl CallPipeline<'_> {
             (true, Some(error)) if error.error_code == Code::HookPostFailed => PhaseOutcome::Failed,
             (true, _) => PhaseOutcome::Ok,
         };
-        self.journal.phase(CallPhase::PostHooks, outcome);
+        self.recorder.phase(CallPhase::PostHooks, outcome);
         came
     }
 

@@ -20,7 +20,7 @@ pub(super) enum DedupVerdict {
 
 /// Decides about a call by the record of its intent. `heard` says whether the recorded result was
 /// delivered, `askable` whether the contract has a status operation.
-pub(super) fn standing(
+pub(super) fn classify(
     meant: &Intent,
     record: Option<&IntentRecord>,
     now: Timestamp,
@@ -117,7 +117,7 @@ mod tests {
                         let record = record(source, ended, *effect);
                         let cell = |binding: &str, now| {
                             let meant = intent(source, binding);
-                            match standing(&meant, Some(&record), now, heard, true) {
+                            match classify(&meant, Some(&record), now, heard, true) {
                                 DedupVerdict::New(_) => "new",
                                 DedupVerdict::Same => "same",
                                 DedupVerdict::Unknown => "ask",
@@ -182,7 +182,7 @@ mod tests {
     fn unknown_effect_without_status_lookup_replays_unknown() {
         let record = record(KeySource::Caller, true, EffectState::Unknown);
         let meant = intent(KeySource::Caller, "sha256:b");
-        assert_eq!(standing(&meant, Some(&record), at(50), true, false), DedupVerdict::Same);
+        assert_eq!(classify(&meant, Some(&record), at(50), true, false), DedupVerdict::Same);
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         let mut record = record(KeySource::Intent, true, EffectState::Committed);
         record.run.ended_at = Some(at(5000));
         let meant = intent(KeySource::Intent, "sha256:b");
-        let stands = |now| standing(&meant, Some(&record), at(now), false, false);
+        let stands = |now| classify(&meant, Some(&record), at(now), false, false);
         assert_eq!(stands(5099), DedupVerdict::Same);
         assert_eq!(stands(5100), DedupVerdict::New(Some(InvocationId::from("inv_1"))));
     }
@@ -198,6 +198,6 @@ mod tests {
     #[test]
     fn unseen_intent_is_new() {
         let meant = intent(KeySource::Intent, "sha256:b");
-        assert_eq!(standing(&meant, None, at(0), false, true), DedupVerdict::New(None));
+        assert_eq!(classify(&meant, None, at(0), false, true), DedupVerdict::New(None));
     }
 }

@@ -14,7 +14,7 @@ const TTL: (i64, i64) = (24, 0);
 const WINDOW: (i64, i64) = (0, 10);
 
 /// Idempotency identity of a call; `None` for reads, compensations and tools that opt out.
-pub(super) fn meant(
+pub(super) fn identify(
     call: &Call,
     entry: &CatalogEntry,
     input: &Value,

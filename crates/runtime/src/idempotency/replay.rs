@@ -14,22 +14,22 @@ use crate::{CallOptions, Patience, RecoveryOutcome};
 
 impl CallPipeline<'_> {
     /// Ends a repeat with the result of the call on record.
-    pub(super) async fn first_answer(
+    pub(super) async fn replay_result(
         &mut self,
         call: &Call,
         record: Option<IntentRecord>,
         manner: &CallOptions<'_>,
     ) -> Halt {
         let Some(record) = record else { return super::lost() };
-        match self.answer_to(record, manner).await {
-            Ok(envelope) => self.sent_again(call, envelope).await,
+        match self.await_result(record, manner).await {
+            Ok(envelope) => self.record_replay(call, envelope).await,
             Err(halt) => halt,
         }
     }
 
     /// Waits for the end of the call on record and returns its result. Takes the call over first if
     /// no process holds it.
-    async fn answer_to(
+    async fn await_result(
         &mut self,
         mut record: IntentRecord,
         manner: &CallOptions<'_>,
@@ -39,10 +39,10 @@ impl CallPipeline<'_> {
         let (intent, source) = (record.intent.intent.clone(), record.intent.source);
         loop {
             if record.run.ended_at.is_some() {
-                self.runtime.delivery.learn(&record);
-                return Ok(self.answer_on_record(&id, &record).await?);
+                self.runtime.undelivered.learn(&record);
+                return Ok(self.recorded_result(&id, &record).await?);
             }
-            if let Some(envelope) = self.finished_now(&id, &record).await? {
+            if let Some(envelope) = self.finish_orphaned(&id, &record).await? {
                 return Ok(envelope);
             }
             if manner.patience == Patience::Leave && record.run.status.waits_for_people() {
@@ -68,7 +68,7 @@ impl CallPipeline<'_> {
     }
 
     /// Takes over a call without a live lease and resumes it; `None` where it cannot go on.
-    async fn finished_now(
+    async fn finish_orphaned(
         &self,
         id: &InvocationId,
         record: &IntentRecord,
@@ -82,7 +82,7 @@ impl CallPipeline<'_> {
                 return Ok(None);
             }
         }
-        let Some(grabbed) = self.runtime.grab(id).await? else { return Ok(None) };
+        let Some(grabbed) = self.runtime.claim(id).await? else { return Ok(None) };
         match Box::pin(self.runtime.resume(id, grabbed, Attendance::No)).await? {
             RecoveryOutcome::Finished(envelope) => Ok(Some(*envelope)),
             RecoveryOutcome::StillWaiting | RecoveryOutcome::Elsewhere => Ok(None),
@@ -90,7 +90,7 @@ impl CallPipeline<'_> {
     }
 
     /// The recorded envelope, with the effect state as known now.
-    async fn answer_on_record(
+    async fn recorded_result(
         &self,
         id: &InvocationId,
         record: &IntentRecord,
@@ -140,15 +140,15 @@ impl CallPipeline<'_> {
     }
 
     /// Records the repeat with the first call, and ends it with that call's envelope.
-    pub(super) async fn sent_again(&self, call: &Call, mut envelope: Envelope) -> Halt {
+    pub(super) async fn record_replay(&self, call: &Call, mut envelope: Envelope) -> Halt {
         envelope.replayed = envelope.status != ResultStatus::Pending;
         let again = SentAgain { channel: call.channel.to_owned(), native: call.native.clone() };
         let fact =
-            Fact { at: self.journal.now(), phases: Vec::new(), event: Event::SentAgain(again) };
+            Fact { at: self.recorder.now(), phases: Vec::new(), event: Event::SentAgain(again) };
         let draft = Draft {
             invocation: Some(envelope.invocation_id.clone()),
             actor: Some(Actor::clone(&call.actor)),
-            subject: self.journal.subject(),
+            subject: self.recorder.subject(),
             facts: vec![fact],
             ..Draft::default()
         };

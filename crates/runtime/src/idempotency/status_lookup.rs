@@ -30,7 +30,7 @@ struct StatusLookup {
 
 impl CallPipeline<'_> {
     /// Queries the backend; returns `Ok` only where the call on record did not commit.
-    pub(super) async fn find_out(
+    pub(super) async fn look_up_unknown(
         &mut self,
         call: &Call,
         entry: &CatalogEntry,
@@ -41,16 +41,16 @@ impl CallPipeline<'_> {
         let began = Instant::now();
         loop {
             let Some(asked) = self.asked(call, entry, input, record).await else {
-                return Err(self.first_answer(call, Some(record.clone()), manner).await);
+                return Err(self.replay_result(call, Some(record.clone()), manner).await);
             };
             let until = match asked.became {
                 // An absence that is not recorded could not be told apart from a later effect.
                 Became::Absent => return Ok(asked.recorded?),
                 Became::Committed(output) => {
-                    self.runtime.delivery.learn(record);
+                    self.runtime.undelivered.learn(record);
                     let mut envelope = self.adopted(record, output);
                     envelope.unrecorded = asked.recorded.err().map(|stop| stop.message);
-                    return Err(self.sent_again(call, envelope).await);
+                    return Err(self.record_replay(call, envelope).await);
                 }
                 Became::Possible(until) if self.in_time(&until, began + asked.time) => until,
                 Became::Possible(until) => {
@@ -78,7 +78,7 @@ impl CallPipeline<'_> {
         until: &DualTime,
         manner: &CallOptions<'_>,
     ) -> Halt {
-        match self.first_answer(call, Some(record.clone()), manner).await {
+        match self.replay_result(call, Some(record.clone()), manner).await {
             Halt::Answered(mut envelope) => {
                 if let Some(error) = &mut envelope.error {
                     error.until = Some(until.at);

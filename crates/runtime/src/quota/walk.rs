@@ -24,7 +24,7 @@ impl<'r> CallPipeline<'r> {
     /// Refuses a call that exceeds a quota already, before an approver is asked.
     pub(crate) async fn within_limits(&self, understood: &BoundPlan) -> Result<(), Stop> {
         let BoundPlan { entry, plan, .. } = understood;
-        self.runtime.limits.room(&self.world, entry, plan, self.journal.now()).await
+        self.runtime.quotas.room(&self.world, entry, plan, self.recorder.now()).await
     }
 
     /// Adds the retry-after time to a `RateLimited` refusal.
@@ -33,14 +33,14 @@ impl<'r> CallPipeline<'r> {
             return stop;
         }
         let BoundPlan { entry, plan, .. } = understood;
-        self.runtime.limits.with_wait(stop, &self.world, entry, plan, self.journal.now()).await
+        self.runtime.quotas.with_wait(stop, &self.world, entry, plan, self.recorder.now()).await
     }
 
     /// Returns what keeps a call with a slot from running; `None` reserves its share of every
     /// quota.
     pub(crate) async fn lapse(&mut self, cleared: &PermittedCall) -> Result<Option<Lapse>, Stop> {
         let BoundPlan { plan, .. } = &cleared.understood;
-        if !cleared.permit.covers(plan, self.journal.id(), self.journal.now()) {
+        if !cleared.permit.covers(plan, self.recorder.id(), self.recorder.now()) {
             return Ok(Some(Lapse::Permission));
         }
         let used = self.used_by(cleared, self.attempt);
@@ -48,9 +48,9 @@ impl<'r> CallPipeline<'r> {
         if caps.is_empty() {
             return Ok(None);
         }
-        match self.runtime.limits.reserve(&caps, &used).await? {
+        match self.runtime.quotas.reserve(&caps, &used).await? {
             Ok(reserved) => {
-                self.reserved = Some(reserved);
+                self.reservation = Some(reserved);
                 Ok(None)
             }
             Err((Cap { origin: Origin::Budget(_), .. }, _)) => Ok(Some(Lapse::Budget)),
@@ -66,9 +66,9 @@ impl<'r> CallPipeline<'r> {
         if caps.is_empty() {
             return true;
         }
-        match self.runtime.limits.reserve(&caps, &used).await {
+        match self.runtime.quotas.reserve(&caps, &used).await {
             Ok(Ok(reserved)) => {
-                self.reserved = Some(reserved);
+                self.reservation = Some(reserved);
                 true
             }
             Ok(Err(_)) | Err(_) => false,
@@ -82,8 +82,8 @@ impl<'r> CallPipeline<'r> {
 
     fn used_by(&self, cleared: &PermittedCall, attempt: u32) -> Use {
         let BoundPlan { entry, plan, .. } = &cleared.understood;
-        let mut used = gather::used(entry, plan, self.journal.now());
-        used.invocation = self.journal.id().clone();
+        let mut used = gather::used(entry, plan, self.recorder.now());
+        used.invocation = self.recorder.id().clone();
         used.attempt = attempt;
         // A call that an approver allowed does not use the policy's own budget.
         if *cleared.permit.granted_by() == Authority::Rules {
@@ -105,7 +105,7 @@ impl<'r> CallPipeline<'r> {
     /// Concurrency limits that apply to the call, from its contract and haft.toml.
     pub(crate) fn places(&self) -> AwaitedSlots {
         let (Some(entry), Some(plan)) = (&self.entry, &self.plan) else {
-            return self.runtime.limits.places.of(Vec::new());
+            return self.runtime.quotas.places.of(Vec::new());
         };
         let own = entry.contract.tool.extras.concurrency.max_parallel;
         let own = own.map(|most| (PlaceOf::Tool(plan.tool.to_string()), most));
@@ -115,7 +115,7 @@ impl<'r> CallPipeline<'r> {
             caps.filter(|(_, (glob, _))| glob.matches(driver)).map(|(index, (glob, most))| {
                 (PlaceOf::Drivers(index, glob.source().to_owned()), *most)
             });
-        self.runtime.limits.places.of(own.into_iter().chain(theirs).collect())
+        self.runtime.quotas.places.of(own.into_iter().chain(theirs).collect())
     }
 
     /// Reauthorizes a call whose policy budget was used up while it waited.
@@ -130,7 +130,7 @@ impl<'r> CallPipeline<'r> {
         match decision.verdict {
             Verdict::Allow => self.allowed(understood, decision).await,
             Verdict::Deny => Err(self.denied(&understood, decision).await.into()),
-            Verdict::Ask if self.journal.may_note(Status::AwaitingApproval) => {
+            Verdict::Ask if self.recorder.may_note(Status::AwaitingApproval) => {
                 self.ask(call, understood, Vec::new(), decision, manner).await
             }
             Verdict::Ask => Err(Stop::new(Code::ApprovalRequired, decision.reason()).into()),

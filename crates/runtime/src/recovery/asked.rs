@@ -20,18 +20,18 @@ impl CallPipeline<'_> {
     async fn questions_of(&mut self, id: &InvocationId) -> Result<Vec<QuestionRecord>, Stop> {
         let filter = QuestionFilter { invocation: Some(id.clone()), ..QuestionFilter::default() };
         let found = self.runtime.questions(&filter).await?;
-        self.asked = found.len();
+        self.questions_asked = found.len();
         Ok(found)
     }
 
     /// Withdraws an open elicitation: the backend's connection died with its process.
     pub(super) async fn close_forms(&mut self, id: &InvocationId) -> Result<(), Stop> {
-        if self.journal.status() != Status::NeedsInput {
+        if self.recorder.status() != Status::NeedsInput {
             return Ok(());
         }
         let asked = self.questions_of(id).await?;
         if let Some(record) = asked.into_iter().rfind(|record| record.question.form.is_some()) {
-            self.journal.note(Event::InputEnded(InputEnded {
+            self.recorder.note(Event::InputEnded(InputEnded {
                 question: record.question.id,
                 state: QuestionState::Withdrawn,
                 reason: "the process that held the backend is gone".to_owned(),

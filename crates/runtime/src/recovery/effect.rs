@@ -23,7 +23,11 @@ const LOOKED_FOR: Duration = Duration::from_secs(60 * 60);
 impl CallPipeline<'_> {
     /// Asks the backend for the outcome of a call that was submitted when its process died; the
     /// effect stays unknown where the backend cannot tell.
-    pub(super) async fn found_out(&mut self, past: &Past, id: &InvocationId) -> RecoveryResult {
+    pub(super) async fn look_up_effect(
+        &mut self,
+        past: &Past,
+        id: &InvocationId,
+    ) -> RecoveryResult {
         // The interrupted attempt is the last recorded one.
         self.attempt = past.attempts();
         #[cfg(feature = "sabotage")]
@@ -31,7 +35,7 @@ impl CallPipeline<'_> {
             let stop = Stop::new(Code::DependencyUnavailable, "nothing was looked up");
             return Err(Halt::Stopped(Box::new(Failure::new(stop, EffectState::NotCommitted))));
         }
-        let became = match self.as_it_was(past, id, past.ran()).await {
+        let became = match self.restore_plan(past, id, past.ran()).await {
             Ok((_, understood)) => {
                 self.plan = Some(understood.plan.clone());
                 let possible_for = self.runtime.possible_for(&understood);
@@ -65,14 +69,14 @@ impl CallPipeline<'_> {
 impl Runtime {
     /// Looks up unknown effects of finished calls, once they can no longer happen late. Repeats at
     /// each recovery, for an hour.
-    pub(super) async fn look_again(&self) -> Result<(), Stop> {
+    pub(super) async fn retry_lookups(&self) -> Result<(), Stop> {
         let mut filter = RunFilter { unknown: true, most: PAGE, ..RunFilter::default() };
         loop {
             let page = self.store.runs(&filter).await.map_err(unrecorded)?;
             let over: Vec<&Run> = page.iter().filter(|run| run.ended_at.is_some()).collect();
             for some in over.chunks(AT_ONCE) {
                 let works = some.iter().map(|run| -> BoxFuture<'_, _> {
-                    Box::pin(self.settled_late(&run.invocation_id))
+                    Box::pin(self.settle_late(&run.invocation_id))
                 });
                 Crew::new(works).all().await.into_iter().collect::<Result<(), Stop>>()?;
             }
@@ -84,7 +88,7 @@ impl Runtime {
     }
 
     /// Looks up one unknown effect and records what the backend says.
-    async fn settled_late(&self, id: &InvocationId) -> Result<(), Stop> {
+    async fn settle_late(&self, id: &InvocationId) -> Result<(), Stop> {
         let past = self.past(id).await?;
         let now = self.clock.time();
         let due = |until: &DualTime| until.is_past(&now) && !until.later(LOOKED_FOR).is_past(&now);
@@ -93,7 +97,7 @@ impl Runtime {
         let call = Call::new(planned.actor.clone(), planned.requested.clone(), Value::Null);
         // A pipeline that records nothing, to rebuild the plan.
         let mut walk = CallPipeline::begin(self, &call, new_id());
-        let understood = walk.as_it_was(&past, id, past.ran()).await;
+        let understood = walk.restore_plan(&past, id, past.ran()).await;
         let Ok((call, understood)) = understood else { return Ok(()) };
         let key = past.intent().map_or_else(|| backend_key(&[id.as_str()]), |intent| intent.key);
         let became = self.became(id, &key, &understood, Some(&until)).await;

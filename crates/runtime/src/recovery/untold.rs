@@ -25,7 +25,7 @@ impl Past {
     /// The same, unless the approvers' answers lead to a new decision, which notifies the hooks
     /// itself.
     pub(super) fn untold_by(&self, walk: &CallPipeline<'_>) -> Option<&Decided> {
-        self.untold().filter(|_| !walk.journal.may_note(Status::Approved))
+        self.untold().filter(|_| !walk.recorder.may_note(Status::Approved))
     }
 }
 
@@ -43,7 +43,7 @@ impl CallPipeline<'_> {
         cleared: PermittedCall,
     ) -> RecoveryResult {
         self.tell_of(untold, &cleared.understood).await?;
-        self.carry_out(call, cleared, &CallOptions::default()).await
+        self.execute_permitted(call, cleared, &CallOptions::default()).await
     }
 
     /// Notifies the hooks of a decision; a hook that denies stops the call.
@@ -54,7 +54,7 @@ impl CallPipeline<'_> {
     ) -> Result<(), Halt> {
         let Some(decided) = decided else { return Ok(()) };
         let point = HookPoint::PermissionDecision;
-        match self.hear_about(point, understood, &decided.decision).await.no {
+        match self.notify_hooks(point, understood, &decided.decision).await.no {
             Some(no) => Err(no.into()),
             None => Ok(()),
         }

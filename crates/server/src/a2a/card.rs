@@ -8,14 +8,14 @@ use axum::http::{HeaderMap, header};
 use haft_catalog::Viewer;
 use serde_json::{Value, json};
 
-use crate::Desk;
+use crate::AppState;
 use crate::deferred::Own;
 use crate::functions::offers;
 use crate::rest::By;
 
 /// `GET /.well-known/agent-card.json`: the tools that the caller may see, as skills.
 pub(super) async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     headers: HeaderMap,
 ) -> Json<Value> {

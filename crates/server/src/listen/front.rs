@@ -15,14 +15,14 @@ use tokio::time::timeout;
 
 use super::body_timeout::too_late;
 use crate::auth::Doorkeeper;
-use crate::mcp::{LARGEST_REQUEST, Straight, unreadable};
+use crate::mcp::{FastPath, LARGEST_REQUEST, unreadable};
 
 /// The first handler of every request. Most are tool calls, and the way through all routes and
 /// layers costs them as much as their answers do.
 pub(super) struct Front {
     pub(super) router: Router,
     pub(super) keeper: Arc<Doorkeeper>,
-    pub(super) straight: Straight,
+    pub(super) straight: FastPath,
     /// Timeout for a request body.
     pub(super) body: Duration,
 }

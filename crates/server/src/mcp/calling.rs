@@ -16,7 +16,7 @@ use super::listing::Listing;
 use super::request_meta::Heading;
 use super::suspended::SuspensionKey;
 use super::{answer, flaws, inquiries};
-use crate::Desk;
+use crate::AppState;
 use crate::deferred::{self, DeferredCall, Own};
 
 /// The client of a tool call, and its capabilities.
@@ -56,7 +56,7 @@ impl Closing {
     /// The result of a call that ended, or waits for approval.
     pub(super) async fn answer(
         &self,
-        desk: &Desk,
+        desk: &AppState,
         envelope: &Envelope,
     ) -> Result<CallToolResponse, ErrorData> {
         if answer::waits(envelope) && self.background == Background::Leave {
@@ -69,7 +69,7 @@ impl Closing {
     /// The result of a call that continues without its client.
     pub(super) async fn left(
         &self,
-        desk: &Arc<Desk>,
+        desk: &Arc<AppState>,
         envelope: &Envelope,
         conversation: Conversation,
     ) -> Result<CallToolResponse, ErrorData> {
@@ -80,7 +80,7 @@ impl Closing {
     }
 }
 
-impl Desk {
+impl AppState {
     /// Makes the call of a request, on a list that has its tool.
     pub(super) async fn begin_call(
         &self,

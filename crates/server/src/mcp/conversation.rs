@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::asking::{self, ApprovalForm};
 use super::handler::McpHandler;
 use super::suspended::SuspensionKey;
-use crate::Desk;
+use crate::AppState;
 
 /// Most buffered events; a slower client loses progress and nothing else.
 const MOST_NEWS: usize = 64;
@@ -107,7 +107,7 @@ impl Drop for Running {
 impl Conversation {
     /// Starts the call; the options say all but how its client gets its events.
     pub(super) fn begin(
-        desk: &Desk,
+        desk: &AppState,
         call: Call,
         abilities: Abilities,
         manner: CallOptions<'static>,
@@ -163,7 +163,7 @@ impl Conversation {
                 // INVARIANT: noted before a byte of the result is sent, so that the client's next
                 // equal call is another intent. A client that left has not taken it.
                 if !left {
-                    self.runtime.hand_over(&envelope.invocation_id);
+                    self.runtime.mark_delivered(&envelope.invocation_id);
                 }
             }
             Some(CallEvent::Left(_)) => {

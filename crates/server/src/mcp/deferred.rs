@@ -7,7 +7,7 @@ use haft_model::ToolKey;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool};
 use serde_json::{Map, Value, json};
 
-use crate::Desk;
+use crate::AppState;
 use crate::deferred::{DeferredRefusal, Own};
 
 /// Declarations of our own tools.
@@ -21,7 +21,7 @@ pub(super) fn tools() -> &'static [Tool] {
 
 /// A search or a load.
 pub(super) async fn found(
-    desk: &Desk,
+    desk: &AppState,
     own: Own,
     arguments: Map<String, Value>,
     viewer: &Viewer<'_>,

@@ -28,7 +28,7 @@ use super::listing::Listing;
 use super::request_meta::Heading;
 use super::sessions::{Sessions, Visit};
 use super::{asking, remarks, tasks};
-use crate::Desk;
+use crate::AppState;
 use frame::Frame;
 use talk::{StreamMessage, Talk};
 
@@ -38,8 +38,8 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// Answers tool calls on the task of their connection.
-pub(crate) struct Straight {
-    pub(super) desk: Arc<Desk>,
+pub(crate) struct FastPath {
+    pub(super) desk: Arc<AppState>,
     pub(super) sessions: Arc<Sessions>,
     /// How long a call may take and still be answered as one document.
     pub(super) soon: Duration,
@@ -63,7 +63,7 @@ enum ClientEra {
     Session(Visit),
 }
 
-impl Straight {
+impl FastPath {
     /// The answer to a request; `None` leaves it to the library.
     pub(crate) async fn answer(&self, head: &Parts, body: &[u8]) -> Option<Response> {
         if !takes_both(&head.headers) {

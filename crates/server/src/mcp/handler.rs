@@ -31,7 +31,7 @@ use super::remarks::Level;
 use super::request_meta::{Heading, session_id, transport_session};
 use super::upstream::{UpstreamInputs, UpstreamReply, unique};
 use super::{asking, flaws, resources, tasks};
-use crate::Desk;
+use crate::AppState;
 
 /// Supported protocol versions, oldest first.
 const SPOKEN: &[ProtocolVersion] =
@@ -40,7 +40,7 @@ const SPOKEN: &[ProtocolVersion] =
 /// Answers the requests of one client.
 #[derive(Clone)]
 pub(crate) struct McpHandler {
-    pub(super) desk: Arc<Desk>,
+    pub(super) desk: Arc<AppState>,
     /// The client's actor, where requests do not carry one (stdio).
     actor: Option<Arc<Actor>>,
     pub(super) level: Level,
@@ -50,12 +50,12 @@ pub(crate) struct McpHandler {
 }
 
 impl McpHandler {
-    pub(super) fn new(desk: Arc<Desk>) -> McpHandler {
+    pub(super) fn new(desk: Arc<AppState>) -> McpHandler {
         let (level, watched) = (Level::default(), WatchedResources::default());
         McpHandler { desk, actor: None, level, watched, flaws: Flaws::default() }
     }
 
-    pub(super) fn of(desk: Arc<Desk>, actor: Arc<Actor>, flaws: Flaws) -> McpHandler {
+    pub(super) fn of(desk: Arc<AppState>, actor: Arc<Actor>, flaws: Flaws) -> McpHandler {
         McpHandler { actor: Some(actor), flaws, ..McpHandler::new(desk) }
     }
 

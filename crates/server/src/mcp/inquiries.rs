@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::asking;
 use super::conversation::{Answers, CallEvent, Conversation};
-use crate::Desk;
+use crate::AppState;
 
 /// Open inquiries of tasks.
 #[derive(Default)]
@@ -34,7 +34,7 @@ struct Inquiry {
 }
 
 /// Follows a call whose client continues without it.
-pub(super) fn follow(desk: &Arc<Desk>, id: InvocationId, mut conversation: Conversation) {
+pub(super) fn follow(desk: &Arc<AppState>, id: InvocationId, mut conversation: Conversation) {
     let desk = desk.clone();
     tokio::spawn(async move {
         while let Some(news) = conversation.next().await {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::deferred;
 use crate::deferred::Own;
-use crate::{Desk, functions};
+use crate::{AppState, functions};
 
 /// Page size, in tools.
 const PAGE: usize = 200;
@@ -49,7 +49,7 @@ struct CachedList {
     listings: HashMap<Digest, Arc<Listing>>,
 }
 
-impl Desk {
+impl AppState {
     /// The current listing of a viewer.
     pub(crate) fn listing(&self, viewer: &Viewer<'_>) -> Arc<Listing> {
         self.listed(&self.runtime.see(viewer))
@@ -173,7 +173,7 @@ fn has_headers(schema: &JsonObject) -> bool {
 
 /// The list that a viewer saw last, to detect changes.
 pub(super) struct LastSeenList {
-    desk: Arc<Desk>,
+    desk: Arc<AppState>,
     actor: Arc<Actor>,
     within: Option<String>,
     snapshot: Weak<Snapshot>,
@@ -181,7 +181,11 @@ pub(super) struct LastSeenList {
 }
 
 impl LastSeenList {
-    pub(super) fn new(desk: &Arc<Desk>, actor: Arc<Actor>, within: Option<String>) -> LastSeenList {
+    pub(super) fn new(
+        desk: &Arc<AppState>,
+        actor: Arc<Actor>,
+        within: Option<String>,
+    ) -> LastSeenList {
         let (desk, snapshot) = (desk.clone(), Weak::new());
         let mut seen = LastSeenList { desk, actor, within, snapshot, revision: 0 };
         seen.changed();

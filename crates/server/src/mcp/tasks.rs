@@ -11,7 +11,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
 use super::answer;
-use crate::Desk;
+use crate::AppState;
 use crate::app_state::told;
 
 /// Poll interval for clients, in milliseconds.
@@ -30,7 +30,7 @@ pub(super) fn background_of(context: &RequestContext<RoleServer>) -> Background 
     told.map_or(Background::Unknown, |told| background(&told))
 }
 
-impl Desk {
+impl AppState {
     /// The result that creates a task.
     pub(super) async fn created(
         &self,
@@ -51,7 +51,7 @@ impl Desk {
         let run = self.own_task(id, actor).await?;
         let task = self.standing(&run).await.map_err(fault)?;
         if task.status().is_terminal() {
-            self.runtime.hand_over(&run.invocation_id);
+            self.runtime.mark_delivered(&run.invocation_id);
         }
         Ok(GetTaskResult::new(task))
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::extract::{By, FlawedBody, PathParams, QueryParams};
 use super::problem::Problem;
-use crate::Desk;
+use crate::AppState;
 
 /// Filter of questions.
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ pub(super) struct Which {
 
 /// `GET /v1/approvals`.
 pub(super) async fn list(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     QueryParams(Which { all }): QueryParams<Which>,
 ) -> Result<Json<Value>, Problem> {
@@ -59,7 +59,7 @@ enum Decision {
 
 /// `POST /v1/approvals/{id}`.
 pub(super) async fn answer(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     PathParams(id): PathParams<String>,
     FlawedBody(said, flaw): FlawedBody<AnswerBody>,
@@ -98,7 +98,7 @@ pub(super) async fn answer(
     })))
 }
 
-async fn one(desk: &Desk, actor: &Actor, id: &str) -> Result<QuestionRecord, Problem> {
+async fn one(desk: &AppState, actor: &Actor, id: &str) -> Result<QuestionRecord, Problem> {
     let filter = QuestionFilter { id: Some(QuestionId::from(id)), ..of(actor) };
     let mut found = desk.runtime.questions(&filter).await?.into_iter();
     let found = found.find(|record| may_see(actor, record));

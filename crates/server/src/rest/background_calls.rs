@@ -10,7 +10,7 @@ use haft_model::{Actor, Call, EffectState, Envelope, InvocationId, Status, Times
 use haft_runtime::{CallOptions, Leave, Patience, Receipt};
 use tokio::sync::oneshot;
 
-use crate::Desk;
+use crate::AppState;
 use crate::session::Session;
 
 /// Most ended calls that are remembered by the id that their callers got.
@@ -42,7 +42,7 @@ struct BackgroundCall {
 
 impl Errand {
     /// Makes a call, in a session where its caller names one.
-    pub(crate) fn begin(desk: &Arc<Desk>, call: Call, session: Session) -> Errand {
+    pub(crate) fn begin(desk: &Arc<AppState>, call: Call, session: Session) -> Errand {
         let (id, wish) = (desk.runtime.new_id(), Cancel::new());
         let (sender, done) = oneshot::channel();
         let errand = Errand { id: id.clone(), done, wish: wish.clone() };
@@ -68,7 +68,7 @@ impl Errand {
             desk.errands.ended(&id, &answered);
             // An undelivered result is kept for a repeat of the same call.
             if taken(&sender).is_some_and(|sender| sender.send(envelope).is_ok()) {
-                desk.runtime.hand_over(&answered);
+                desk.runtime.mark_delivered(&answered);
             }
         });
         errand
@@ -86,7 +86,7 @@ impl Errand {
     pub(crate) async fn answer_within(
         mut self,
         patience: Duration,
-        desk: &Desk,
+        desk: &AppState,
         run: Run,
     ) -> Result<Option<Envelope>, InvocationId> {
         let id = self.id.clone();

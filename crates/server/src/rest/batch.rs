@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::extract::{By, FlawedBody};
 use super::native;
 use super::problem::Problem;
-use crate::Desk;
+use crate::AppState;
 use crate::session::Session;
 
 /// Most calls in one batch.
@@ -22,7 +22,7 @@ const MOST_CALLS: usize = 256;
 
 /// `POST /v1/batch`: each result as the command line prints it, the context modifiers after them.
 pub(super) async fn make(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     headers: HeaderMap,
     FlawedBody(wanted, flaw): FlawedBody<BatchDocument>,
@@ -65,7 +65,7 @@ type BatchOutcome = (Vec<(usize, haft_model::Envelope)>, Vec<(usize, Vec<Value>)
 
 /// Runs a batch beside its request. A client that stops waiting cancels what may be cancelled.
 pub(crate) async fn run(
-    desk: &Arc<Desk>,
+    desk: &Arc<AppState>,
     batch: Batch,
     surface: Option<String>,
     tier: Option<Tier>,
@@ -89,7 +89,11 @@ pub(crate) async fn run(
     outcome.map_err(|_| Stop::new(Code::Internal, "the batch was lost"))?
 }
 
-async fn made(desk: &Desk, batch: Batch, manner: CallOptions<'_>) -> Result<BatchOutcome, Stop> {
+async fn made(
+    desk: &AppState,
+    batch: Batch,
+    manner: CallOptions<'_>,
+) -> Result<BatchOutcome, Stop> {
     let mut released = desk.runtime.batch(batch, manner)?;
     let mut results = Vec::new();
     while let Some(result) = released.next().await {

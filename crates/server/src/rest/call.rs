@@ -18,7 +18,7 @@ use super::background_calls::Errand;
 use super::extract::{By, FlawedBody, PathParams};
 use super::native;
 use super::problem::Problem;
-use crate::Desk;
+use crate::AppState;
 use crate::session::Session;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -59,7 +59,7 @@ pub(super) fn nothing() -> Value {
 
 /// `POST /v1/call`.
 pub(super) async fn make(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     headers: HeaderMap,
     FlawedBody(wanted, flaw): FlawedBody<CallRequest>,
@@ -81,7 +81,7 @@ pub(super) async fn make(
 
 /// `POST /v1/invocations/{id}/compensate`.
 pub(super) async fn compensate(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     headers: HeaderMap,
     PathParams(id): PathParams<String>,
@@ -96,7 +96,7 @@ pub(super) async fn compensate(
 
 /// Makes a call and answers with its result, or with the location of the result.
 async fn answered(
-    desk: &Arc<Desk>,
+    desk: &Arc<AppState>,
     call: Call,
     patience: Option<Duration>,
     headers: &HeaderMap,

@@ -16,7 +16,7 @@ use super::call::flaw_of_call;
 use super::extract::{By, FlawedBody, PathParams, QueryParams, StrictJson};
 use super::invocations::tagged;
 use super::problem::Problem;
-use crate::Desk;
+use crate::AppState;
 use crate::app_state::audience;
 use crate::session::Session;
 
@@ -35,7 +35,7 @@ struct Stand {
 }
 
 impl Stand {
-    fn of(desk: &Desk, viewer: &Viewer<'_>) -> Stand {
+    fn of(desk: &AppState, viewer: &Viewer<'_>) -> Stand {
         let vista = desk.runtime.see(viewer);
         Stand { world: desk.world(), today: vista.view.today(), vista }
     }
@@ -69,7 +69,7 @@ fn is_visible(row: &ViewRow) -> bool {
 
 /// `GET /v1/catalog`.
 pub(super) async fn list(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     Session(session): Session,
     headers: HeaderMap,
@@ -92,7 +92,7 @@ pub(super) struct Words {
 
 /// `GET /v1/search`.
 pub(super) async fn search(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     Session(session): Session,
     QueryParams(words): QueryParams<Words>,
@@ -116,7 +116,7 @@ pub(super) async fn search(
 
 /// `GET /v1/catalog/{tool}`: one contract with what it inherits and the drivers that serve it.
 pub(super) async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     Session(session): Session,
     PathParams(name): PathParams<String>,
@@ -135,7 +135,7 @@ pub(super) async fn show(
 
 /// `GET /v1/surfaces`: what the caller sees, and why not the rest.
 pub(super) async fn surfaces(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     Session(session): Session,
 ) -> Json<Value> {
@@ -152,7 +152,7 @@ pub(super) struct LoadBody {
 
 /// `POST /v1/surfaces/load`: the schemas of tools, which are callable from then on.
 pub(super) async fn load(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     Session(session): Session,
     StrictJson(LoadBody { names }): StrictJson<LoadBody>,
@@ -184,7 +184,7 @@ pub(super) struct WhyRequest {
 
 /// `POST /v1/why`: what would become of a call.
 pub(super) async fn why(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     FlawedBody(supposed, flaw): FlawedBody<WhyRequest>,
 ) -> Result<Json<Value>, Problem> {
@@ -195,6 +195,6 @@ pub(super) async fn why(
     if let Some(context) = supposed.context {
         call.context = context;
     }
-    let told = desk.runtime.why(&call, supposed.input).await?.told();
+    let told = desk.runtime.why(&call, supposed.input).await?.to_json();
     Ok(Json(audience(&actor).value(told)))
 }

@@ -22,7 +22,7 @@ use super::event_fanout::{Ear, Follower, NextEvents, WireEvent};
 use super::extract::{By, QueryParams};
 use super::native::text;
 use super::problem::Problem;
-use crate::Desk;
+use crate::AppState;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -44,7 +44,7 @@ pub(super) struct From {
 
 /// `GET /v1/events`.
 pub(super) async fn follow(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     headers: HeaderMap,
     QueryParams(from): QueryParams<From>,
@@ -103,7 +103,7 @@ impl Stream for Events {
 
 /// Streams to one client, at its own pace and position, so that none waits for another.
 struct Teller {
-    desk: Arc<Desk>,
+    desk: Arc<AppState>,
     reader: Reader,
     ear: Ear,
     /// The client's position; `None` where the ledger was empty.

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::Desk;
+use crate::AppState;
 
 /// `GET /v1/health`: the process answers.
 pub(super) async fn health() -> Json<Value> {
@@ -24,7 +24,7 @@ const HANGS: &str = "the store does not answer";
 
 /// `GET /v1/ready`: whether calls are accepted, and how many problems the workspace has. A store
 /// that cannot record accepts none, and neither does one that hangs.
-pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Response {
+pub(super) async fn ready(State(desk): State<Arc<AppState>>) -> Response {
     let world = desk.world();
     let of =
         |severity: &str| world.notices.iter().filter(|notice| notice.severity == severity).count();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::extract::{By, PathParams, QueryParams};
 use super::problem::Problem;
-use crate::Desk;
+use crate::AppState;
 use crate::app_state::audience;
 
 /// Default and largest page size, in calls.
@@ -38,7 +38,7 @@ pub(super) struct Which {
 
 /// `GET /v1/invocations`.
 pub(super) async fn list(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     QueryParams(which): QueryParams<Which>,
 ) -> Result<Json<Value>, Problem> {
@@ -78,7 +78,7 @@ fn status(word: &str) -> Result<Status, Problem> {
 
 /// `GET /v1/invocations/{id}`: its status, and its result once it has ended.
 pub(super) async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     PathParams(id): PathParams<String>,
     headers: HeaderMap,
@@ -117,7 +117,7 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &str) -> bool {
 
 /// `GET /v1/invocations/{id}/trace`.
 pub(super) async fn trace(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     PathParams(id): PathParams<String>,
 ) -> Result<Json<Value>, Problem> {
@@ -128,7 +128,7 @@ pub(super) async fn trace(
 
 /// `POST /v1/invocations/{id}/cancel`.
 pub(super) async fn cancel(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     PathParams(id): PathParams<String>,
 ) -> Result<Response, Problem> {
@@ -142,7 +142,7 @@ pub(super) async fn cancel(
 }
 
 /// A call that this actor may see, recorded or accepted; another actor's is not found.
-pub(crate) async fn own(desk: &Desk, id: &str, by: &Actor) -> Result<Run, Problem> {
+pub(crate) async fn own(desk: &AppState, id: &str, by: &Actor) -> Result<Run, Problem> {
     let id = InvocationId::from(id);
     let reader = desk.runtime.reader();
     if let Some(run) = reader.run(&id, by).await? {
@@ -158,7 +158,7 @@ pub(crate) async fn own(desk: &Desk, id: &str, by: &Actor) -> Result<Run, Proble
 }
 
 /// The same for a recorded call.
-async fn recorded(desk: &Desk, id: &str, by: &Actor) -> Result<Run, Problem> {
+async fn recorded(desk: &AppState, id: &str, by: &Actor) -> Result<Run, Problem> {
     let run = own(desk, id, by).await?;
     let known = desk.runtime.reader().run(&run.invocation_id, by).await?;
     known.ok_or_else(|| Problem::missing("record of call", id))

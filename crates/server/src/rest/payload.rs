@@ -12,13 +12,13 @@ use super::extract::{By, PathParams};
 use super::invocations::{is_known, own};
 use super::native::text;
 use super::problem::Problem;
-use crate::Desk;
+use crate::AppState;
 
 /// `GET /v1/invocations/{id}/payloads/{digest}`.
 ///
 /// It serves only outputs of a call: its inputs lie beside the log too, and may be sensitive.
 pub(super) async fn show(
-    State(desk): State<Arc<Desk>>,
+    State(desk): State<Arc<AppState>>,
     By(actor): By,
     PathParams((id, digest)): PathParams<(String, String)>,
     headers: HeaderMap,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use haft::{Definitions, Host, HostOptions, LoadOptions, StoreChoice};
 use haft_driver::Cancel;
-use haft_server::{ClientLimits, Desk, Entrance, HttpServer};
+use haft_server::{AppState, ClientLimits, Entrance, HttpServer};
 use haft_testkit::{ALLOW, Folder};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -34,7 +34,7 @@ async fn serving_with(
     let load = LoadOptions { definitions, ..LoadOptions::default() };
     let options = HostOptions { store: StoreChoice::Memory, load, ..HostOptions::default() };
     let host = Host::open(folder.path(), options).unwrap();
-    let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
+    let desk = Arc::new(AppState::new(host.shared_runtime()).unwrap());
     let entrance = Entrance { limits, ..Entrance::default() };
     let server = HttpServer::open(desk, "127.0.0.1:0", entrance).await.unwrap();
     let (address, stop) = (server.address(), Cancel::new());

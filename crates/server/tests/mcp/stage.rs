@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::{Args, Definitions, Host, HostOptions, LoadOptions, StoreChoice, Tool, define_driver};
 use haft_driver::{Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, ApprovalClass, Role};
-use haft_server::{ClientLimits, Desk, Entrance, HttpServer};
+use haft_server::{AppState, ClientLimits, Entrance, HttpServer};
 use haft_testkit::Folder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub(crate) struct Said {
 /// A workspace that is served until this is dropped.
 pub(crate) struct Stage {
     pub(crate) address: SocketAddr,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<AppState>,
     pub(crate) host: Host,
     /// Notifies when the lingering tool began, and when it was cancelled.
     pub(crate) began: Arc<Notify>,
@@ -118,7 +118,7 @@ impl Stage {
         let load = LoadOptions { definitions, ..LoadOptions::default() };
         let options = HostOptions { load, store, ..HostOptions::default() };
         let host = Host::open(folder.path(), options).unwrap();
-        let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
+        let desk = Arc::new(AppState::new(host.shared_runtime()).unwrap());
         let entrance = Entrance { limits, ..Entrance::default() };
         let server = HttpServer::open(desk.clone(), "127.0.0.1:0", entrance).await.unwrap();
         let (address, stop) = (server.address(), Cancel::new());

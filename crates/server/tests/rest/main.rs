@@ -20,7 +20,7 @@ use std::time::Duration;
 use haft::{Args, Definitions, Host, HostOptions, LoadOptions, Tool, define_driver};
 use haft_driver::Cancel;
 use haft_model::{ApprovalClass, Progress};
-use haft_server::{Desk, HttpServer};
+use haft_server::{AppState, HttpServer};
 use haft_testkit::Folder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ impl Served {
         let load = LoadOptions { definitions, ..LoadOptions::default() };
         let host =
             Host::open(folder.path(), HostOptions { load, ..HostOptions::default() }).unwrap();
-        let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
+        let desk = Arc::new(AppState::new(host.shared_runtime()).unwrap());
         let server = HttpServer::bind(desk, "127.0.0.1:0").await.unwrap();
         let (address, stop) = (server.address(), Cancel::new());
         tokio::spawn(server.run(stop.clone()));

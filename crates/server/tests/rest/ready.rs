@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haft::{Host, HostOptions, StoreChoice};
 use haft_driver::Cancel;
 use haft_ledger::{BoxFuture, Error, MemoryStore};
-use haft_server::{Desk, HttpServer};
+use haft_server::{AppState, HttpServer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -34,7 +34,7 @@ async fn hanging_disk_is_not_ready() {
     let disk = HangingDisk(hangs.clone());
     let store = StoreChoice::Given(Arc::new(MeddledStore::new(Arc::new(MemoryStore::new()), disk)));
     let host = Host::open(folder.path(), HostOptions { store, ..HostOptions::default() }).unwrap();
-    let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
+    let desk = Arc::new(AppState::new(host.shared_runtime()).unwrap());
     let server = HttpServer::bind(desk, "127.0.0.1:0").await.unwrap();
     let (address, stop) = (server.address(), Cancel::new());
     tokio::spawn(server.run(stop.clone()));

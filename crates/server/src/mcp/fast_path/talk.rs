@@ -17,7 +17,7 @@ use rmcp::model::{
 use tokio::sync::mpsc;
 
 use super::document;
-use crate::Desk;
+use crate::AppState;
 use crate::mcp::calling::Closing;
 use crate::mcp::conversation::{CallEvent, Conversation};
 use crate::mcp::sessions::Visit;
@@ -29,7 +29,7 @@ const MOST_WAITING: usize = 16;
 
 /// A call and the client that waits for its result.
 pub(super) struct Talk {
-    pub(super) desk: Arc<Desk>,
+    pub(super) desk: Arc<AppState>,
     /// `None` once the call is finished or suspended.
     pub(super) conversation: Option<Conversation>,
     pub(super) closing: Closing,

@@ -8,7 +8,7 @@ use haft_testkit::Folder;
 use super::*;
 
 struct Stage {
-    desk: Arc<Desk>,
+    desk: Arc<AppState>,
     host: Host,
     // Deleted with the stage.
     _folder: Folder,
@@ -19,7 +19,7 @@ impl Stage {
         let rule = "[[rule]]\ntool = \"time.now\"\nverdict = \"ask\"\n";
         let folder = Folder::new().file("haft.toml", rule);
         let host = Host::open(folder.path(), HostOptions::default()).unwrap();
-        let desk = Arc::new(Desk::new(host.shared_runtime()).unwrap());
+        let desk = Arc::new(AppState::new(host.shared_runtime()).unwrap());
         Stage { desk, host, _folder: folder }
     }
 
