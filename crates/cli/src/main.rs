@@ -75,7 +75,7 @@ enum Command {
     Cancel(cancel::Arguments),
     /// Undo a call, by a call of its own.
     Compensate(compensate::Arguments),
-    /// Tell what became of a call of which nobody knew.
+    /// Resolve a call whose effect is unknown.
     Settle(settle::Arguments),
     /// Say what is wrong with this machine or workspace, and the command that mends it.
     Doctor(doctor::Arguments),
@@ -83,7 +83,7 @@ enum Command {
     Setup(setup::Arguments),
     /// Print what is recorded, as it is recorded.
     Events(events::Arguments),
-    /// Prove what was recorded, or hand it to somebody else.
+    /// Verify, read, rebuild or export the records.
     #[command(subcommand)]
     Audit(audit::Arguments),
     /// Begin a new store where the one before is lost.

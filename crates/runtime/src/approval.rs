@@ -206,7 +206,7 @@ impl CallPipeline<'_> {
             return Ok(());
         }
         let words =
-            format!("a person has to approve `{}`, and nobody can be asked", contract.key());
+            format!("a person has to approve `{}`, and no approver can be asked", contract.key());
         Err(Stop::new(Code::ApprovalRequired, words)
             .help("call it at a terminal, or set `non_interactive = \"ask\"`"))
     }

@@ -82,7 +82,7 @@ impl Runtime {
             EffectState::CompensationFailed => self.known_to_have_failed(story).await,
             EffectState::Compensated => refused(format!("`{id}` was undone already")),
             EffectState::Unknown => {
-                Err(Stop::new(Code::Conflict, format!("nobody knows whether `{id}` took effect"))
+                Err(Stop::new(Code::Conflict, format!("the effect of `{id}` is unknown"))
                     .help(format!("find out, and tell with `haft settle {id}`")))
             }
             EffectState::None
@@ -103,7 +103,7 @@ impl Runtime {
             return Ok(());
         }
         let by = &last.by;
-        Err(Stop::new(Code::Conflict, format!("nobody knows whether `{by}` undid it"))
+        Err(Stop::new(Code::Conflict, format!("it is unknown whether `{by}` undid it"))
             .help(format!("find out, and tell with `haft settle {by}`")))
     }
 

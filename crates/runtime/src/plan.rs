@@ -123,7 +123,7 @@ impl BoundPlan {
         caught(|| driver.preflight(&plan)).unwrap_or_else(|fault| {
             let id = &plan.route.driver;
             let words = format!("driver `{id}` broke while it looked at the input: {fault}");
-            Err(Stop::new(Code::Internal, words).help("whoever wrote the driver has to mend it"))
+            Err(Stop::new(Code::Internal, words).help("report it to the author of the driver"))
         })?;
         let targets = targets(world, &plan, driver.as_ref())?;
         if let Some(told) = targets.digest() {
@@ -153,7 +153,7 @@ fn targets(world: &World, plan: &Plan, driver: &dyn Driver) -> Result<Targets, S
     caught(|| driver.targets(plan, kinds)).map_err(|fault| {
         let id = &plan.route.driver;
         let words = format!("driver `{id}` broke while it told what it will touch: {fault}");
-        Stop::new(Code::Internal, words).help("the author of the driver has to mend it")
+        Stop::new(Code::Internal, words).help("report it to the author of the driver")
     })
 }
 

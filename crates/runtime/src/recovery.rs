@@ -237,7 +237,7 @@ impl Runtime {
         walk.redactor.learn(&sent);
         walk.recorder.note(Event::TakenOver(TakenOver {
             fence: fence.0,
-            reason: "nobody held its lease".to_owned(),
+            reason: "no process held its lease".to_owned(),
         }));
         walk.close_forms(id).await?;
         Ok(walk)

@@ -110,6 +110,6 @@ fn well_formed(actor: &ActorId) -> Result<(), Stop> {
     if name.is_some_and(|(_, name)| plain(name)) {
         return Ok(());
     }
-    let words = format!("`{actor}` is nobody's name");
+    let words = format!("`{actor}` does not name an actor");
     Err(Stop::new(Code::InputValue, words).help("write `user:NAME` or `agent:NAME`"))
 }

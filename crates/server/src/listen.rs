@@ -47,8 +47,8 @@ pub enum Error {
     },
     /// The address is public and no token is required.
     #[error(
-        "`{0}` can be reached from outside and nobody would have to say who they are; make a token \
-         with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1"
+        "`{0}` can be reached from outside and callers would not have to authenticate; make a \
+         token with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
     /// The ledger cannot be asked for tokens.

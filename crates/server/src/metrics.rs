@@ -216,7 +216,7 @@ fn spans(text: &mut String, exported: &ExportTotals) {
         line(text, format!("{name} {value}"));
     };
     counter("haft_telemetry_sent_total", "Calls whose spans a collector took.", sent);
-    counter("haft_telemetry_dropped_total", "Calls whose spans nobody has.", dropped);
+    counter("haft_telemetry_dropped_total", "Calls whose spans were dropped.", dropped);
 }
 
 fn gauge(text: &mut String, name: &str, about: &str, value: u64) {

@@ -37,7 +37,7 @@ pub(crate) struct Wishes {
     /// Say what would be written, and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Remove what the source no longer has and nobody changed.
+    /// Remove imported files that the source no longer has, unless they were edited.
     #[arg(long)]
     prune: bool,
     /// Replace files that no import made.

@@ -61,7 +61,7 @@ fn list(context: &Context, found: &[QuestionRecord], now: Timestamp) -> Result<E
         return Ok(Exit::Done);
     }
     if found.is_empty() {
-        output::line("nobody waits for an answer")?;
+        output::line("no question waits for an answer")?;
         return Ok(Exit::Done);
     }
     for record in found {

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(300);
 pub(crate) struct Approve {
     /// The question, or its call: an id, or the beginning of one.
     id: String,
-    /// Let the yes stand for calls like this one, until somebody revokes it.
+    /// Make the approval standing for calls like this one, until it is revoked.
     #[arg(long)]
     always: bool,
     /// An input to use instead, as JSON or `@FILE`.
@@ -46,7 +46,7 @@ pub(crate) struct Approve {
 pub(crate) struct Reject {
     /// The question, or its call: an id, or the beginning of one.
     id: String,
-    /// Why not; whoever called is told.
+    /// Reason of the rejection; the caller sees it.
     #[arg(long)]
     reason: String,
     #[command(flatten)]
@@ -161,7 +161,7 @@ fn told(context: &Context, record: &QuestionRecord, led: &Led) -> Result<Exit> {
             ("open", words, Exit::WAITING)
         }
         Led::On | Led::To(_) => {
-            ("approved", "approved; whoever made the call goes on with it".to_owned(), Exit::Done)
+            ("approved", "approved; the caller goes on with the call".to_owned(), Exit::Done)
         }
     };
     if context.json {

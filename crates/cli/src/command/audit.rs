@@ -30,7 +30,7 @@ pub(crate) enum Arguments {
         #[arg(long = "head", value_name = "HEAD")]
         heads: Vec<LogHead>,
     },
-    /// Read records of Agent Tool that somebody else, or an older version, wrote.
+    /// Read records of Agent Tool that another program, or an older version, wrote.
     Read {
         /// Records in JSON: one, a list or one a line, as `haft trace --records` prints them or bare.
         file: PathBuf,

@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     file: String,
     #[command(flatten)]
     by: As,
-    /// Where a person has to answer first, leave the call in the inbox.
+    /// Do not wait for approval: leave such calls pending.
     #[arg(long)]
     no_wait: bool,
     /// Print how far calls are, too, as the batch's `yield` wishes.

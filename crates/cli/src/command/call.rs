@@ -21,12 +21,12 @@ pub(crate) struct Arguments {
     tool: String,
     #[command(flatten)]
     input: Input,
-    /// The key that says which calls are the same intent.
+    /// Idempotency key: a repeat returns the first result.
     #[arg(long)]
     key: Option<String>,
     #[command(flatten)]
     by: As,
-    /// Where a person has to answer first, leave the call in the inbox and exit with 75.
+    /// Do not wait for approval: leave the call pending and exit 75.
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     };
     let (state, words) = match answer {
         CancelAnswer::Over => ("canceled", format!("{id} is over")),
-        CancelAnswer::Told => ("cancel_requested", format!("whoever runs {id} was told")),
+        CancelAnswer::Told => ("cancel_requested", format!("cancellation of {id} requested")),
     };
     if context.json {
         output::json(&json!({ "invocation_id": id, "state": state }))?;

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     id: String,
     #[command(flatten)]
     by: As,
-    /// Where a person has to answer first, leave the call in the inbox and exit with 75.
+    /// Do not wait for approval: leave the call pending and exit 75.
     #[arg(long)]
     no_wait: bool,
 }

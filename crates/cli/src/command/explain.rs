@@ -83,7 +83,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let known = Code::ALL.iter().map(|code| code.name()).chain(rules.iter().map(|rule| rule.code));
-    output::remark(format!("nobody knows a code `{wanted}`"));
+    output::remark(format!("there is no code `{wanted}`"));
     if let Some(near) = did_you_mean(&wanted, known) {
         output::remark(format!("help: did you mean `{near}`?"));
     }

@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     /// Only those that have not ended.
     #[arg(long)]
     open: bool,
-    /// Only those of which nobody knows whether they took effect.
+    /// Only those whose effect is unknown.
     #[arg(long)]
     unknown: bool,
     /// Only those of this tool, `id` or `id@major`.

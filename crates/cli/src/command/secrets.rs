@@ -89,7 +89,7 @@ fn value(slug: &str, stdin: bool) -> Result<Option<Secret>> {
         }
         (false, false) => {
             let words =
-                "nobody can be asked for the value here; give it on standard input with `--stdin`";
+                "there is no terminal to ask at; give the value on standard input with `--stdin`";
             Err(Misuse(words.to_owned()).into())
         }
     }
@@ -175,8 +175,8 @@ fn held(secret: &SecretState, now: Timestamp) -> String {
         .collect();
     match (secret.backend.as_str(), all.is_empty()) {
         (_, false) => all.join(", "),
-        ("haft", true) if secret.per_actor => "nobody; each actor needs their own".to_owned(),
-        ("haft", true) => "nobody".to_owned(),
+        ("haft", true) if secret.per_actor => "not set; each actor needs their own".to_owned(),
+        ("haft", true) => "not set".to_owned(),
         (_, true) => "not looked".to_owned(),
     }
 }

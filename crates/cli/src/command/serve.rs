@@ -180,7 +180,7 @@ fn begun(context: &Context, host: &Host, server: &HttpServer, clients_log_in: bo
 async fn ended(host: &Host, left: usize) -> Result<Exit> {
     host.flush().await?;
     if left > 0 {
-        output::remark(format!("{left} calls are left to whoever serves this workspace next"));
+        output::remark(format!("{left} calls are still open; the next `haft serve` recovers them"));
     }
     Ok(Exit::Done)
 }

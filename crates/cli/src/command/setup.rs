@@ -163,9 +163,8 @@ impl SetupRun {
                     Consent::Given | Consent::Asked => prompt::line(&format!("{prompt} ")).await,
                 };
                 let Some(answer) = answer else {
-                    return Err(
-                        left("somebody has to be asked".into()).help("run it at a terminal")
-                    );
+                    let words = "the step needs an answer, and none was given";
+                    return Err(left(words.into()).help("run it at a terminal"));
                 };
                 let answer = answer.trim_end_matches(['\r', '\n']);
                 let patience = std::time::Duration::from_secs(60);
@@ -196,8 +195,9 @@ impl SetupRun {
             Consent::Given => Ok(true),
             Consent::Asked => Ok(is_yes(&prompt::line("go on? [y/N] ").await.unwrap_or_default())),
             Consent::Missing => {
-                Err(Stop::new(Code::SetupRequired, format!("nobody is here to agree to `{what}`"))
-                    .help("run it at a terminal, or with `--yes`"))
+                let words = format!("`{what}` needs consent, and there is no terminal");
+                let help = "run it at a terminal, or with `--yes`";
+                Err(Stop::new(Code::SetupRequired, words).help(help))
             }
         }
     }

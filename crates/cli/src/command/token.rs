@@ -112,7 +112,7 @@ async fn issue(
     output::remark(format!("{} for {}; it is shown this once", token.id, token.actor));
     if !named {
         output::remark(format!(
-            "warning: haft.toml names no actor `{}`, so that whoever shows it may call and do nothing else",
+            "warning: haft.toml names no actor `{}`, so its token may only make calls",
             token.actor
         ));
     }

@@ -63,7 +63,7 @@ pub(crate) fn needs(needs: &Needs) -> String {
         })
         .collect();
     let whom = if signers.is_empty() { "any approver".to_owned() } else { signers.join(", ") };
-    let others = if needs.not_the_caller { ", not whoever called" } else { "" };
+    let others = if needs.not_the_caller { ", not the caller" } else { "" };
     format!("{people} of {whom}{others}")
 }
 

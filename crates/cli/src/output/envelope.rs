@@ -81,7 +81,7 @@ pub(crate) fn effect_words(effect: EffectState) -> &'static str {
         EffectState::None => "nothing changed",
         EffectState::NotSubmitted => "nothing was sent",
         EffectState::Submitted => "it was sent",
-        EffectState::Unknown => "nobody knows whether it took effect",
+        EffectState::Unknown => "its effect is unknown",
         EffectState::NotCommitted => "it took no effect",
         EffectState::PartiallyCommitted => "part of it took effect",
         EffectState::Committed => "it took effect",

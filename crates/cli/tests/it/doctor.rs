@@ -36,7 +36,7 @@ fn a_workspace_in_order_is_healthy() {
     assert_eq!((exit, &said["healthy"]), (0, &json!(true)), "{said:#}");
     let fine = json!([["ok", "its program is there, its backend works", null]]);
     assert_eq!(of(&said, "driver demo"), fine);
-    assert_eq!(of(&said, "keys"), json!([["ok", "nobody else may read them", null]]));
+    assert_eq!(of(&said, "keys"), json!([["ok", "no other user may read them", null]]));
     let sandbox = of(&said, "sandbox").to_string();
     for layer in ["programs are confined by ", "landlock", "namespaces"] {
         assert!(sandbox.contains(layer), "{sandbox}");

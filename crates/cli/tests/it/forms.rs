@@ -91,7 +91,7 @@ fn rejected_and_expired_forms_reach_server_and_caller() {
         let (_, envelope) = came(child);
         assert_eq!(envelope["error"]["error_code"], "approval.expired", "{era} {envelope:#}");
         let words = envelope["error"]["message"].as_str().unwrap();
-        assert!(words.starts_with("nobody filled in the backend's form by "), "{words}");
+        assert!(words.starts_with("the backend's form was not filled in by "), "{words}");
         assert!(words.ends_with("; `book` failed: no room was booked"), "{words}");
         let (_, late) = answer(&folder, &format!("approve {id} --field count=2 --json"));
         assert_eq!(late["error"]["error_code"], "conflict", "{late:#}");

@@ -168,7 +168,7 @@ fn caller_without_terminal_is_approved_from_another_process() {
         &format!("approve {id}"),
         r"
 exit 0
-approved; whoever made the call goes on with it
+approved; the caller goes on with the call
 !   `haft trace inv_[id]` tells what becomes of it
 ",
     );
@@ -182,7 +182,7 @@ approved; whoever made the call goes on with it
 fn a_caller_that_waits_can_be_called_off() {
     let folder = shop();
     let (child, id) = waiting(&folder);
-    check(&folder, &format!("cancel {id}"), "\nexit 0\nwhoever runs inv_[id] was told\n");
+    check(&folder, &format!("cancel {id}"), "\nexit 0\ncancellation of inv_[id] requested\n");
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     let (_, runs) = answer(&folder, "runs --json");
     assert_eq!(runs[0]["status"], "canceled");

@@ -50,7 +50,7 @@ fn a_token_is_asked_for_kept_and_never_shown() {
     let (exit, said) =
         typed(&folder, "login bank --as agent:coder", &[("token of bank: ", "half\x03")]);
     assert_eq!(exit, 130, "{said}");
-    assert!(said.contains("nothing was typed, so nobody was logged in"), "{said}");
+    assert!(said.contains("no token was entered; the login is canceled"), "{said}");
     assert_eq!(holders(&folder), ["user:ana"]);
     let events = String::from_utf8(run(&folder, "events --json").stdout).unwrap();
     let note = "`user:ana` logged `user:ana` in to `bank`, with the secret `bank-token`";
@@ -113,7 +113,7 @@ fn login_without_terminal_fails_and_names_command() {
         "login bank",
         "
 exit 1
-! credential.missing: a person has to log in to `bank`, and nobody is here
+! credential.missing: a person has to log in to `bank`, and there is no terminal
 ! help: run `haft login bank` at a terminal
 ",
     );
@@ -157,7 +157,7 @@ fn login_command_is_verified_by_exit_and_completion_check() {
     check(
         &login("true", "false"),
         "login bank",
-        "exit 1\n! credential.missing: the login to `bank` failed: it is over, and nobody is logged in",
+        "exit 1\n! credential.missing: the login to `bank` failed: it ended, and its `completes_when` does not hold",
     );
 }
 

@@ -65,7 +65,7 @@ fn a_typo_comes_with_the_nearest_code() {
         "explain rout.none",
         r"
 exit 4
-! nobody knows a code `rout.none`
+! there is no code `rout.none`
 ! help: did you mean `route.none`?
 ",
     );
@@ -74,7 +74,7 @@ exit 4
         "explain something-else-entirely",
         r"
 exit 4
-! nobody knows a code `something-else-entirely`
+! there is no code `something-else-entirely`
 ",
     );
 }

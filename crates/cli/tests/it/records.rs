@@ -149,7 +149,7 @@ observable haft: defaults of the contract were filled in
 + encoding: "utf-8"
 + mode: "replace"
 permission the same
-call user:ana: whoever approved it edited it
+call user:ana: the approver edited it
 ~ content: "one" → "two"
 
 ? asked

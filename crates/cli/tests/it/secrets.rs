@@ -99,10 +99,10 @@ fn secret_set_list_and_remove_are_recorded() {
         "secrets list",
         "
 exit 0
-SECRET       VALUE                               KEPT            TOOLS     DRIVERS
-pay/api-key  nobody                              haft            pay.list  bank
-mail/login   nobody; each actor needs their own  haft            -         -
-ci/token     not looked                          env://CI_TOKEN  -         -
+SECRET       VALUE                                KEPT            TOOLS     DRIVERS
+pay/api-key  not set                              haft            pay.list  bank
+mail/login   not set; each actor needs their own  haft            -         -
+ci/token     not looked                           env://CI_TOKEN  -         -
 ",
     );
     let set = |line: &str| given(&folder, line, &format!("{VALUE}\n"));
@@ -181,7 +181,7 @@ fn what_cannot_be_kept_is_refused_with_a_reason() {
             "secrets set pay/api-key",
             VALUE,
             2,
-            "error: nobody can be asked for the value here; give it on standard input with `--stdin`",
+            "error: there is no terminal to ask at; give the value on standard input with `--stdin`",
         ),
     ];
     for (line, value, exit, words) in cases {

@@ -87,7 +87,10 @@ fn setup_installs_only_with_consent_and_program_runs() {
     let (exit, _, err) = at_home(&folder, "setup demo");
     assert_eq!(exit, 1);
     assert!(err.contains("skipped  download (download): it has no `verify_sha256`"), "{err}");
-    assert!(err.contains("next     use ") && err.contains("nobody is here to agree to"), "{err}");
+    assert!(
+        err.contains("next     use ") && err.contains("needs consent, and there is no terminal"),
+        "{err}"
+    );
     let (exit, _, err) = at_home(&folder, "call demo.run --no-wait");
     assert_eq!(exit, 1);
     assert!(err.contains("runs `haft-demo-program`, which is not installed"), "{err}");

@@ -10,7 +10,7 @@ fn public_address_requires_tokens_before_listening() {
     let ran = finished(started(command(&folder, "serve --listen 0.0.0.0:0")), "serve");
     let said = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(1), "{said}");
-    let reason = "can be reached from outside and nobody would have to say who they are; make a \
+    let reason = "can be reached from outside and callers would not have to authenticate; make a \
                   token with `haft token new ID` or set [server.oauth], or listen on 127.0.0.1";
     assert!(said.contains(reason), "{said}");
     // An expired token admits no caller either.

@@ -198,17 +198,17 @@ fn oauth_token_with_wrong_claims_is_refused() {
         (
             "another's",
             with(claims(), "aud", json!("https://other.example")),
-            "this token is made out for somebody else",
+            "this token is for another audience",
         ),
         (
             "a part",
             with(claims(), "aud", json!("https://tools.example/")),
-            "this token is made out for somebody else",
+            "this token is for another audience",
         ),
         (
             "from another",
             with(claims(), "iss", json!("https://evil.example")),
-            "this token is from somebody else",
+            "this token is from another issuer",
         ),
         (
             "endless",

@@ -176,7 +176,7 @@ fn only_workspace_owner_manages_tokens() {
     check(
         &folder,
         "token new coder",
-        "exit 4\n! input.value: `coder` is nobody's name\n! help: write `user:NAME` or `agent:NAME`",
+        "exit 4\n! input.value: `coder` does not name an actor\n! help: write `user:NAME` or `agent:NAME`",
     );
     check(&folder, "token list", "exit 0\nno token is in force");
     assert_eq!(told(&folder, "token list --json"), (0, Value::Array(Vec::new())));

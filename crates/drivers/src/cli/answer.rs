@@ -99,7 +99,7 @@ fn read(bytes: &[u8], format: Format, yaml: Option<super::ReadYaml>) -> Result<O
             exact::read(bytes).map(Output::read).map_err(|_| "its output is not JSON".to_owned())
         }
         Format::Yaml => {
-            let read = yaml.ok_or("nobody here reads YAML")?;
+            let read = yaml.ok_or("YAML output is not supported here")?;
             let value = read(text()?).map_err(|why| format!("its output is not YAML: {why}"))?;
             Ok(Output::read(value))
         }

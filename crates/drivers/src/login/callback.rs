@@ -35,7 +35,7 @@ impl Callback {
         };
         let opened = opened.await;
         opened.map_err(|fault| {
-            failed(Reason::Callback, format!("nobody can come back here: {fault}"))
+            failed(Reason::Callback, format!("the callback port cannot be opened: {fault}"))
         })
     }
 
@@ -72,7 +72,7 @@ impl Callback {
         let waiting = async {
             loop {
                 let (stream, _) = self.listener.accept().await.map_err(|fault| {
-                    failed(Reason::Callback, format!("nobody can come back here: {fault}"))
+                    failed(Reason::Callback, format!("the callback cannot be received: {fault}"))
                 })?;
                 let answer = tokio::time::timeout(PATIENCE, self.answer(stream)).await;
                 if let Ok(Some(outcome)) = answer {
@@ -80,7 +80,7 @@ impl Callback {
                 }
             }
         };
-        let late = || failed(Reason::Expired, "nobody came back from the page in time");
+        let late = || failed(Reason::Expired, "the browser did not come back in time");
         tokio::time::timeout(within, waiting).await.unwrap_or_else(|_| Err(late()))
     }
 

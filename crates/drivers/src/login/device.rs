@@ -94,7 +94,7 @@ impl Device {
         loop {
             let pause = self.second * u32::try_from(waiting.interval).unwrap_or(60);
             if Instant::now() + pause >= waiting.until {
-                return Err(failed(Reason::Expired, "nobody typed the code in while it was good"));
+                return Err(failed(Reason::Expired, "the code expired before it was entered"));
             }
             tokio::time::sleep(pause).await;
             let fields = [
@@ -117,7 +117,7 @@ impl Device {
                 Some("authorization_pending") => {}
                 Some("slow_down") => waiting.interval += 5,
                 Some("expired_token") => {
-                    let words = "nobody typed the code in while it was good";
+                    let words = "the code expired before it was entered";
                     return Err(failed(Reason::Expired, words));
                 }
                 Some("access_denied") => {
@@ -144,7 +144,7 @@ struct Waiting<'a> {
 async fn discover(service: &Service, guard: &AddressGuard) -> Result<Endpoints, Stop> {
     let base = service.api_base.trim_end_matches('/');
     let lost = |words: String| {
-        failed(Reason::Discovery, format!("{words}; nobody knows where to log in at `{base}`"))
+        failed(Reason::Discovery, format!("{words}; the login endpoints of `{base}` are unknown"))
     };
     let resource = document(guard, &format!("{base}/.well-known/oauth-protected-resource")).await;
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);

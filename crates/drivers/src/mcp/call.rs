@@ -29,7 +29,7 @@ use crate::web::{SendStage, Sending};
 
 /// Timeout of the cancellation notice to the server, and its reason text.
 pub(super) const FAREWELL: Duration = Duration::from_secs(2);
-const UNWANTED: &str = "nobody waits for it any more";
+const UNWANTED: &str = "the caller does not wait for it any more";
 
 /// Metadata field of the idempotency key, for servers that enforce it.
 const KEY: &str = "dev.haft/idempotency-key";

@@ -201,7 +201,9 @@ impl ClientHandler for Ear {
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let answer = self.answer(InquiryKind::Sample, &request).await;
-        answer.ok_or_else(|| ErrorData::invalid_request("nobody is there who has a model", None))
+        answer.ok_or_else(|| {
+            ErrorData::invalid_request("the caller cannot answer with a model", None)
+        })
     }
 
     async fn list_roots(

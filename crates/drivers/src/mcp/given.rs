@@ -88,6 +88,6 @@ async fn opened(
 }
 
 fn nobody(name: &str) -> Stop {
-    let words = format!("the secret `{name}` cannot be opened: nobody asks for it in a call");
+    let words = format!("the secret `{name}` cannot be opened outside of a call");
     Stop::new(Code::CredentialMissing, words).help("set it up with a call of the tool")
 }

@@ -150,9 +150,8 @@ fn changed(tool: &str, plan: &Plan) -> Stop {
 }
 
 fn lost(tool: &str) -> Stop {
-    let words = format!(
-        "haft.lock is damaged, and nobody can tell what was accepted of the server's `{tool}`"
-    );
+    let words =
+        format!("haft.lock is damaged: what was accepted of the server's `{tool}` is unknown");
     let help = "restore haft.lock from git, or `haft accept --all` after looking at every tool";
     Stop::new(Code::ToolBlocked, words).help(help)
 }

@@ -27,7 +27,7 @@ pub(super) async fn fetch(url: &str, sha256: &str, guard: &AddressGuard) -> Resu
         true => Ok(bytes),
         false => {
             let words = format!("`{url}` has the hash {found}, and {sha256} was declared");
-            Err(setup(words).help("do not use it: ask whoever publishes it"))
+            Err(setup(words).help("do not use it: ask its publisher"))
         }
     }
 }

@@ -66,11 +66,11 @@ fn each_install_method_yields_exact_command_or_is_skipped() {
             "npm",
             Some("`--evil` would be taken for an option"),
         ),
-        (json!({"method": "snap", "package": "x"}), "snap", Some("nobody here knows this method")),
+        (json!({"method": "snap", "package": "x"}), "snap", Some("the method is unknown")),
         (
             json!({"method": "curl", "url": "https://x.example/i.sh"}),
             "curl",
-            Some("it has no `verify_sha256`, so nobody knows what would come"),
+            Some("it has no `verify_sha256`, so the download cannot be verified"),
         ),
         (
             json!({"method": "curl", "url": "https://x.example/i.sh", "verify_sha256": hash}),

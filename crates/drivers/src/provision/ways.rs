@@ -117,7 +117,7 @@ impl Provision {
             entry
                 .verify_sha256
                 .clone()
-                .ok_or("it has no `verify_sha256`, so nobody knows what would come")
+                .ok_or("it has no `verify_sha256`, so the download cannot be verified")
         };
         let url = || entry.url.clone().ok_or("it has no `url`");
         match entry.method.as_str() {
@@ -132,7 +132,7 @@ impl Provision {
             }
             method => {
                 let known = INSTALLERS.iter().find(|(name, _, _)| *name == method);
-                let (_, before, _) = known.ok_or("nobody here knows this method")?;
+                let (_, before, _) = known.ok_or("the method is unknown")?;
                 let package = entry.package.clone().ok_or("it has no `package`")?;
                 if package.starts_with('-') {
                     return Err(format!("`{package}` would be taken for an option"));

@@ -171,7 +171,7 @@ impl SecretLocation {
             }
             (Some(_) | None, _) => {
                 let words =
-                    format!("the secret `{slug}` lies at `{backend}`, which nobody here can open");
+                    format!("the secret `{slug}` lies at `{backend}`, which Haft cannot open");
                 return refused(
                     words,
                     "use `keyring://SERVICE/USERNAME`, `env://NAME` or `file:///path`, or leave \

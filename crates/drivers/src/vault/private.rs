@@ -20,7 +20,7 @@ pub(super) fn read(path: &Path) -> io::Result<Secret> {
         return refused("it is not a regular file".to_owned());
     }
     if about.uid() != rustix::process::geteuid().as_raw() {
-        return refused("it belongs to somebody else".to_owned());
+        return refused("it belongs to another user".to_owned());
     }
     if about.mode() & 0o077 != 0 {
         return refused(format!("others may read or write it (mode {:o})", about.mode() & 0o777));

@@ -75,7 +75,7 @@ async fn device_flow_answers_follow_the_oauth_standard() {
         (vec![error("authorization_pending"), error("slow_down"), token()], Ok("open")),
         (
             vec![error("authorization_pending"), error("expired_token")],
-            Err("credential.missing expired: nobody typed the code in while it was good"),
+            Err("credential.missing expired: the code expired before it was entered"),
         ),
         (
             vec![error("access_denied")],
@@ -120,7 +120,7 @@ async fn unentered_device_code_expires() {
         backend.will_at("/token", Act::refuses(Then::json(400, pending)));
     }
     let (ended, _) = log_in(&backend).await;
-    let words = "credential.missing expired: nobody typed the code in while it was good";
+    let words = "credential.missing expired: the code expired before it was entered";
     assert_eq!(ended, Err(words.to_owned()));
 }
 
@@ -164,7 +164,7 @@ async fn login_discovery_trusts_only_the_service_itself() {
         let backend = Backend::new(Keys::Ignored);
         lay(&backend);
         let words = format!(
-            "dependency.unavailable discovery_failed: {why}; nobody knows where to log in at `http://[host]`"
+            "dependency.unavailable discovery_failed: {why}; the login endpoints of `http://[host]` are unknown"
         );
         assert_eq!(log_in(&backend).await, (Err(words), Vec::new()));
     }

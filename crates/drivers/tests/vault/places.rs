@@ -80,7 +80,7 @@ async fn a_value_is_taken_from_where_the_entry_says() {
         (
             at("cloud://shop"),
             Err(
-                "setup.required: the secret `pay/key` lies at `cloud://shop`, which nobody here can open; use `keyring://SERVICE/USERNAME`, `env://NAME` or `file:///path`, or leave `backend` out",
+                "setup.required: the secret `pay/key` lies at `cloud://shop`, which Haft cannot open; use `keyring://SERVICE/USERNAME`, `env://NAME` or `file:///path`, or leave `backend` out",
             ),
         ),
         (

@@ -252,7 +252,7 @@ impl Under<'_> {
             Flow::Token => {
                 let asked = (person.ask)(&format!("token of {}: ", auth.id))?;
                 asked.map(LoginOutcome::Token).ok_or_else(|| {
-                    Stop::new(Code::CanceledCaller, "nothing was typed, so nobody was logged in")
+                    Stop::new(Code::CanceledCaller, "no token was entered; the login is canceled")
                         .because(json!({ "login": "user_cancelled" }))
                 })
             }
@@ -284,7 +284,7 @@ impl Under<'_> {
     async fn awaited(&self, tell: Tell<'_>) -> Result<LoginOutcome, Stop> {
         let login = self.block.login.as_ref();
         let Some(completes) = login.and_then(|login| login.completes_when.as_ref()) else {
-            let words = "nobody can tell when this login is done";
+            let words = "the end of this login cannot be detected";
             return Err(Stop::new(Code::SetupRequired, format!("`{}`: {words}", self.driver.id))
                 .help("add `completes_when` to `auth.login` of the driver"));
         };
@@ -295,7 +295,7 @@ impl Under<'_> {
             }
             Ok(LoginOutcome::Elsewhere)
         };
-        let late = || Err(self.failed("nobody was logged in in time"));
+        let late = || Err(self.failed("it did not complete in time"));
         tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| late())
     }
 
@@ -304,7 +304,7 @@ impl Under<'_> {
         let login = self.block.login.as_ref();
         match login.and_then(|login| login.completes_when.as_ref()) {
             Some(completes) if !completes.holds(&self.program, &self.keeper.guard).await? => {
-                Err(self.failed("it is over, and nobody is logged in"))
+                Err(self.failed("it ended, and its `completes_when` does not hold"))
             }
             Some(_) | None => Ok(outcome),
         }
@@ -343,7 +343,8 @@ impl Under<'_> {
 
     /// The refusal where a person is needed and none is at hand.
     fn nobody(&self) -> Stop {
-        let words = format!("a person has to log in to `{}`, and nobody is here", self.driver.id);
+        let words =
+            format!("a person has to log in to `{}`, and there is no terminal", self.driver.id);
         Stop::new(Code::CredentialMissing, words)
             .help(format!("run `haft login {}` at a terminal", self.driver.id))
     }

@@ -242,7 +242,7 @@ async fn unanswered_form_expires_and_cancels_at_backend() {
     let (envelope, record) = tokio::join!(stage.call("book", json!({})), stage.form());
     let error = envelope.error.clone().unwrap();
     assert_eq!(error.error_code, Code::ApprovalExpired);
-    let words = "nobody filled in the backend's form by ";
+    let words = "the backend's form was not filled in by ";
     assert!(error.message.starts_with(words), "{}", error.message);
     assert!(error.message.ends_with("; no room was booked (cancel)"), "{}", error.message);
     assert_eq!(stage.state(&record).await, QuestionState::Expired);

@@ -83,7 +83,7 @@ async fn each_of_four_inputs_is_recorded_with_its_source() {
                 MutationSource::PermissionPrompt,
                 "user:ana".into(),
                 vec!["/size".into()],
-                "whoever approved it edited it".into()
+                "the approver edited it".into()
             ),
         ]
     );

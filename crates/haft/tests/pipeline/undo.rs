@@ -228,7 +228,7 @@ async fn forged_compensation_claim_is_refused() {
 async fn what_cannot_be_undone_is_refused_before_any_call() {
     let stage = list(0, EffectState::None).open();
     let lost = stage.call("list.lose", json!({})).await.invocation_id;
-    assert_eq!(stage.refused(&lost).await, "nobody knows whether `it` took effect");
+    assert_eq!(stage.refused(&lost).await, "the effect of `it` is unknown");
     let removed = stage.call("list.remove", json!({})).await.invocation_id;
     let words = "`list.remove@1` does not say how a call of it is undone";
     assert_eq!(stage.refused(&removed).await, words);
@@ -294,7 +294,7 @@ async fn unknown_compensation_must_be_settled_before_next_one() {
         let lost = stage.undo_with_a_yes(&original).await;
         assert_eq!(lost.effect_state, EffectState::Unknown);
         let by = &lost.invocation_id;
-        let words = format!("nobody knows whether `{by}` undid it");
+        let words = format!("it is unknown whether `{by}` undid it");
         assert_eq!(stage.refused(&original).await, words);
         let runtime = stage.host.runtime();
         clock.set(parse_timestamp("2026-01-31T12:02:00Z").unwrap());
@@ -471,6 +471,6 @@ async fn crashed_compensation_fails_and_must_be_settled_first() {
     let error = ended[0].error.as_ref().unwrap();
     assert_eq!((&ended[0].invocation_id, error.error_code), (&by, Code::CompensationFailed));
     assert_eq!(stage.effect(&original).await, EffectState::CompensationFailed);
-    let words = format!("nobody knows whether `{by}` undid it");
+    let words = format!("it is unknown whether `{by}` undid it");
     assert_eq!(stage.refused(&original).await, words);
 }

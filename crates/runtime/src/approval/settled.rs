@@ -43,7 +43,7 @@ impl CallPipeline<'_> {
             Settlement::Open(_) => Ok(None),
             Settlement::Refused(stop) => {
                 if stop.code == Code::ApprovalExpired {
-                    self.close(question, QuestionState::Expired, "nobody answered in time");
+                    self.close(question, QuestionState::Expired, "it expired without an answer");
                 }
                 Err(stop.into())
             }
@@ -86,7 +86,7 @@ impl CallPipeline<'_> {
         let input = self.edited_input(answer).await?;
         let by = answer.by.to_string();
         self.rebind_changed_input(call, &entry, understood, input, |_| {
-            (MutationSource::PermissionPrompt, by, "whoever approved it edited it".into())
+            (MutationSource::PermissionPrompt, by, "the approver edited it".into())
         })
     }
 

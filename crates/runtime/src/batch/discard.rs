@@ -143,5 +143,5 @@ pub(super) const SUBMITTED: &str = "its effect may have happened";
 
 /// The refusal of a discarded call.
 pub(super) fn superseded(reason: &str) -> Stop {
-    Stop::new(Code::CanceledDiscarded, format!("nobody wants it any more: {reason}"))
+    Stop::new(Code::CanceledDiscarded, format!("the call was discarded: {reason}"))
 }

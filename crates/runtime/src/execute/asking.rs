@@ -68,7 +68,7 @@ impl CallPipeline<'_> {
             running.asked.add(Forms { left: forms, others: None, answers, reply, aside });
             return self.ask_people(running).await;
         };
-        let message = Some("the backend asks whoever called".to_owned());
+        let message = Some("the backend asks the caller".to_owned());
         self.progressed(running, Progress { message, ..Progress::default() }, None).await;
         if forms.is_empty() {
             let closing = running.closing.clone();
@@ -118,6 +118,6 @@ fn nobody(asked: &BTreeMap<String, Inquiry>) -> Stop {
             kinds.join(", ")
         ),
     )
-    .help("call from a client that can do that; forms can be left to the inbox by whoever waits")
+    .help("call from a client that can do that; a caller that waits can leave forms to the inbox")
     .because(json!({ "phase": "run", "missing_abilities": kinds }))
 }

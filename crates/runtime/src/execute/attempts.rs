@@ -293,7 +293,7 @@ fn after_a_lost_one(failure: Failure) -> Failure {
         return failure;
     }
     let mut stop = failure.stop;
-    stop.message = format!("{}; nobody knows what became of the attempt before", stop.message);
+    stop.message = format!("{}; the effect of the attempt before is unknown", stop.message);
     if stop.code == Code::TimeoutBeforeSubmit {
         stop.code = Code::TimeoutUnknownCommit;
     }

@@ -276,7 +276,7 @@ impl CallPipeline<'_> {
             }
             Settlement::Refused(stop) if stop.code == Code::ApprovalExpired => {
                 let words =
-                    format!("nobody filled in the backend's form by {}", question.expires_at);
+                    format!("the backend's form was not filled in by {}", question.expires_at);
                 let stop =
                     Stop { message: words, ..stop }.help("call it again, and answer in time");
                 Some(FormOutcome::unanswered(QuestionState::Expired, "cancel", stop))

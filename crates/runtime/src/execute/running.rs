@@ -153,7 +153,7 @@ impl<'m> Running<'m> {
     /// The failure of a driver that panicked.
     pub(super) fn broke(&self, fault: &str) -> Failure {
         let stop = Stop::new(Code::ExecutionFailed, format!("the driver broke: {fault}"))
-            .help("whoever wrote the driver has to mend it");
+            .help("report it to the author of the driver");
         Failure::new(stop, self.last_known())
     }
 
@@ -241,7 +241,7 @@ fn late(effect: EffectState, said: EffectState) -> Stop {
         ),
         _ => Stop::new(
             Code::TimeoutUnknownCommit,
-            "time ran out after the effect had begun; nobody knows what became of it",
+            "time ran out after it was sent; its effect is unknown",
         ),
     }
 }

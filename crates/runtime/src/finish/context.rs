@@ -55,7 +55,7 @@ impl CallPipeline<'_> {
                 (Deferred, "they wait for the end of the batch")
             }
             (ContextPolicy::DeferUntilBatchComplete, None) => {
-                (Rejected, "its batch is gone, and nobody is left to wait for")
+                (Rejected, "its batch is gone, so its end cannot be awaited")
             }
             (ContextPolicy::AllowSerialOnly, None) => (Applied, "the call ran alone"),
             (ContextPolicy::AllowSerialOnly, Some(seat)) if seat.alone || !self.is_safe() => {

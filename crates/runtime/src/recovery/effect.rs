@@ -58,7 +58,7 @@ impl CallPipeline<'_> {
                 failed(stop, EffectState::Unknown)
             }
             None => {
-                let words = format!("{died}; nobody knows what became of it");
+                let words = format!("{died}; its effect is unknown");
                 let help = format!("look at the backend, and tell with `haft settle {id}`");
                 failed(Stop::new(Code::ExecutionFailed, words).help(help), EffectState::Unknown)
             }

@@ -130,7 +130,7 @@ impl Issuer {
     fn actor(&self, claims: Claims, people: &People) -> Result<Actor, AuthRefusal> {
         // The library accepts a list in which the issuer is one of several.
         if claims.iss.as_str() != Some(&self.settings.issuer) {
-            return Err(AuthRefusal::NotGood("this token is from somebody else"));
+            return Err(AuthRefusal::NotGood("this token is from another issuer"));
         }
         if !is_plain(&claims.sub) {
             return Err(AuthRefusal::NotGood(
@@ -192,8 +192,8 @@ fn why(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::ExpiredSignature => "this token ran out",
         ErrorKind::ImmatureSignature => "this token is not good yet",
-        ErrorKind::InvalidAudience => "this token is made out for somebody else",
-        ErrorKind::InvalidIssuer => "this token is from somebody else",
+        ErrorKind::InvalidAudience => "this token is for another audience",
+        ErrorKind::InvalidIssuer => "this token is from another issuer",
         ErrorKind::MissingRequiredClaim(_) => "this token lacks `exp`, `iss`, `aud` or `sub`",
         _ => "this token cannot be read",
     }

@@ -125,7 +125,8 @@ impl<S: Send + Sync> FromRequestParts<S> for By {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<By, Problem> {
         let who = parts.extensions.get::<Arc<Actor>>().cloned();
-        let nobody = || Problem::of_wire(StatusCode::UNAUTHORIZED, "nobody is known to call");
+        let nobody =
+            || Problem::of_wire(StatusCode::UNAUTHORIZED, "the caller is not authenticated");
         who.map(By).ok_or_else(nobody)
     }
 }

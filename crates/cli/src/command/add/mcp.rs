@@ -47,16 +47,16 @@ pub(crate) struct Arguments {
     server: Vec<String>,
 }
 
-/// Who we are to whoever gives out logins for a server, where somebody registered us there.
+/// OAuth client that is registered at the authorization server of an MCP server.
 #[derive(clap::Args)]
 struct OAuthClient {
-    /// What whoever gives out logins for the server knows us by.
+    /// Id of the OAuth client that is registered at the server's authorization server.
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// Ask for the secret that proves it.
+    /// Ask for the secret of this OAuth client.
     #[arg(long, requires = "client_id")]
     client_secret: bool,
-    /// The address of a document that says who we are.
+    /// Address of the client id metadata document.
     #[arg(long, value_name = "URL")]
     client_document: Option<String>,
 }

@@ -23,7 +23,7 @@ impl TracePage<'_> {
             IntentState::Open => format!("not over yet; remembered until {until}"),
             IntentState::Done => format!("done; remembered until {until}"),
             // A key outlives its expiry for as long as the outcome is unknown.
-            IntentState::Unknown => "nobody knows whether it is done".to_owned(),
+            IntentState::Unknown => "its effect is unknown".to_owned(),
             IntentState::Free => "nothing happened, so it may be sent again".to_owned(),
         };
         line(format!("intent    {known_by}: {stands}"))?;

@@ -111,11 +111,11 @@ async fn read(answer: &mut HttpResponse<'_>) -> Result<Vec<u8>, OAuthHttpClientE
     }
     let read = answer.body(MOST_BYTES).await.map_err(|_| unanswered())?;
     match read.cut {
-        true => Err("the answer of whoever gives out logins is too large".into()),
+        true => Err("the answer of the authorization server is too large".into()),
         false => Ok(read.bytes),
     }
 }
 
 fn unanswered() -> OAuthHttpClientError {
-    "whoever gives out logins cannot be reached".into()
+    "the authorization server cannot be reached".into()
 }

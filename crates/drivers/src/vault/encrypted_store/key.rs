@@ -58,7 +58,7 @@ impl KeyPlace {
 
     fn file(&self) -> Result<&Path, Stop> {
         let nowhere = || {
-            let words = "nobody can say where the key of the secrets lies";
+            let words = "the path of the secrets' key is unknown";
             Stop::new(Code::SetupRequired, words).help("set HOME or HAFT_SECRETS_KEY")
         };
         self.file.as_deref().ok_or_else(nowhere)

@@ -92,7 +92,7 @@ impl Host {
         let open: Vec<DoctorFinding> =
             files.iter().filter_map(|file| open_to_others(file)).collect();
         match open.is_empty() {
-            true => vec![DoctorFinding::new("keys", Degree::Fine, "nobody else may read them")],
+            true => vec![DoctorFinding::new("keys", Degree::Fine, "no other user may read them")],
             false => open,
         }
     }

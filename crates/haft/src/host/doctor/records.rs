@@ -57,8 +57,8 @@ impl Host {
             Ok(runs) if runs.is_empty() => {}
             Ok(runs) => {
                 let words = match runs.len() {
-                    1 => "of one nobody knows whether it took effect".to_owned(),
-                    many => format!("of {many} nobody knows whether they took effect"),
+                    1 => "the effect of one is unknown".to_owned(),
+                    many => format!("the effect of {many} is unknown"),
                 };
                 let seen = DoctorFinding::new("calls", Degree::Warning, words);
                 found.push(seen.mended_by("haft runs --unknown"));

@@ -44,7 +44,7 @@ impl Watch {
         let version = match looked.next() {
             Some(record) if record.version_fits => Probe::Passed,
             Some(record) => {
-                let unknown = || "its program has a version that nobody knows".to_owned();
+                let unknown = || "the version of its program is unknown".to_owned();
                 let why = record.misfit.clone().unwrap_or_else(unknown);
                 Probe::Failed(Mend { why, run: run() })
             }
