@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use haft_contract::Driver;
-use haft_model::{Code, DriverId, DriverKind, Phase, RejectedDriver, Route, Stop};
+use haft_model::{Code, DriverId, DriverKind, Phase, RejectedDriver, RejectionReason, Route, Stop};
 use serde_json::{Value, json};
 
 use crate::rank::Ranking;
@@ -16,8 +16,8 @@ use crate::{Binding, CatalogEntry};
 pub struct AvoidedDriver {
     /// The driver's id.
     pub driver: DriverId,
-    /// The kind of reason: `tried`, or `rest` for an open circuit breaker.
-    pub why: &'static str,
+    /// The kind of reason: already tried, or an open circuit breaker.
+    pub why: RejectionReason,
     /// The reason in words.
     pub reason: String,
 }
@@ -26,7 +26,7 @@ impl AvoidedDriver {
     /// Skips a driver that already failed this very call.
     pub fn tried(driver: &DriverId) -> AvoidedDriver {
         let reason = "it was tried, and could not".to_owned();
-        AvoidedDriver { driver: driver.clone(), why: "tried", reason }
+        AvoidedDriver { driver: driver.clone(), why: RejectionReason::Tried, reason }
     }
 }
 
@@ -59,7 +59,7 @@ impl<'e> Question<'e, '_> {
                     rejected.push(reject(
                         binding,
                         Phase::Pin,
-                        "pin",
+                        RejectionReason::Pin,
                         "the call insists on another",
                     ));
                 }
@@ -76,7 +76,7 @@ impl<'e> Question<'e, '_> {
         };
         for binding in standing.iter().filter(|binding| binding.driver.id != best.driver.id) {
             let reason = ranking.why_not(best, binding);
-            rejected.push(reject(binding, Phase::Rank, "rank", reason));
+            rejected.push(reject(binding, Phase::Rank, RejectionReason::Rank, reason));
         }
         Ok((best, Route { driver: best.driver.id.clone(), reason, rejected }))
     }
@@ -93,18 +93,24 @@ impl<'e> Question<'e, '_> {
         let tool = &self.entry.contract.tool;
         let kind = binding.driver.kind;
         if let Some(reason) = &binding.refused {
-            return out("binding", reason.clone());
+            return out(RejectionReason::Binding, reason.clone());
         }
         if tool.forbid.contains(&kind) {
-            return out("kind", format!("the contract forbids drivers of kind {kind}"));
+            return out(
+                RejectionReason::Kind,
+                format!("the contract forbids drivers of kind {kind}"),
+            );
         }
         if !tool.require_kind.is_empty() && !tool.require_kind.contains(&kind) {
-            return out("kind", format!("the contract wants {}", kinds(&tool.require_kind)));
+            return out(
+                RejectionReason::Kind,
+                format!("the contract wants {}", kinds(&tool.require_kind)),
+            );
         }
         let dropped = binding.dropped(self.input);
         if !dropped.is_empty() {
             return out(
-                "narrowing",
+                RejectionReason::Narrowing,
                 format!("the driver does not take `{}`", dropped.join("`, `")),
             );
         }
@@ -116,13 +122,13 @@ impl<'e> Question<'e, '_> {
         let driver = &binding.driver;
         if !driver.os.is_empty() && !driver.os.iter().any(|os| os == self.host.os) {
             return out(
-                "machine",
+                RejectionReason::Machine,
                 format!("it runs on {}, not on {}", driver.os.join(", "), self.host.os),
             );
         }
         if !driver.arch.is_empty() && !driver.arch.iter().any(|arch| arch == self.host.arch) {
             return out(
-                "machine",
+                RejectionReason::Machine,
                 format!("it runs on {}, not on {}", driver.arch.join(", "), self.host.arch),
             );
         }
@@ -130,7 +136,7 @@ impl<'e> Question<'e, '_> {
             && host != self.host.id
         {
             return out(
-                "host",
+                RejectionReason::Host,
                 format!("it is built into `{host}`, and this is `{}`", self.host.id),
             );
         }
@@ -148,12 +154,18 @@ impl<'e> Question<'e, '_> {
         let driver = &binding.driver;
         let RoutingPolicy { allowed_tags, denied_tags, region, global_matches } = self.policy;
         if let Some(denied) = driver.policy_tags.iter().find(|tag| denied_tags.contains(tag)) {
-            return out("tags", format!("the workspace forbids drivers tagged `{denied}`"));
+            return out(
+                RejectionReason::Tags,
+                format!("the workspace forbids drivers tagged `{denied}`"),
+            );
         }
         if !allowed_tags.is_empty()
             && !driver.policy_tags.iter().any(|tag| allowed_tags.contains(tag))
         {
-            return out("tags", format!("it has none of the tags {}", allowed_tags.join(", ")));
+            return out(
+                RejectionReason::Tags,
+                format!("it has none of the tags {}", allowed_tags.join(", ")),
+            );
         }
         let serves = |wanted: &[String]| {
             wanted.is_empty()
@@ -166,7 +178,7 @@ impl<'e> Question<'e, '_> {
             if !serves(wanted) {
                 let (own, wanted) = (driver.region.join(", "), wanted.join(", "));
                 return out(
-                    "region",
+                    RejectionReason::Region,
                     format!("it serves {own}, and the call must stay in {wanted}"),
                 );
             }
@@ -191,17 +203,23 @@ impl<'e> Question<'e, '_> {
 
     /// Why there is no driver: as exact as the rejections agree on.
     fn refusal(&self, rejected: Vec<RejectedDriver>) -> Stop {
-        let all = |whys: &[&str]| {
+        let all = |whys: &[RejectionReason]| {
             !rejected.is_empty() && rejected.iter().all(|other| whys.contains(&other.why))
         };
         let only = |why| all(&[why]);
         let stop = match self.pinned {
             Some(pinned) => self.pin_fails(pinned, &rejected),
-            None if only("auth") => self.login_needed(self.foremost()),
-            None if all(&["install", "version"]) => self.setup_needed(self.foremost()),
-            None if only("narrowing") => self.input_unsupported(&rejected),
-            None if all(&["rest", "health"]) => nobody_answers(&rejected),
-            None => self.no_route(&rejected).because(json!({ "region": only("region") })),
+            None if only(RejectionReason::Auth) => self.login_needed(self.foremost()),
+            None if all(&[RejectionReason::Install, RejectionReason::Version]) => {
+                self.setup_needed(self.foremost())
+            }
+            None if only(RejectionReason::Narrowing) => self.input_unsupported(&rejected),
+            None if all(&[RejectionReason::Rest, RejectionReason::Health]) => {
+                nobody_answers(&rejected)
+            }
+            None => {
+                self.no_route(&rejected).because(json!({ "region": only(RejectionReason::Region) }))
+            }
         };
         stop.without(rejected)
     }
@@ -209,14 +227,7 @@ impl<'e> Question<'e, '_> {
     fn pin_fails(&self, pinned: &DriverId, rejected: &[RejectedDriver]) -> Stop {
         let found = rejected.iter().find(|other| other.driver == *pinned);
         let why = found.map_or("it does not claim this tool", |other| &*other.reason);
-        let code = match found.map(|other| other.why) {
-            Some("tags") => Code::RoutePolicy,
-            Some("region") => Code::RouteRegion,
-            Some("auth") => Code::CredentialMissing,
-            Some("install" | "version") => Code::SetupRequired,
-            Some("narrowing") => Code::InputUnsupported,
-            _ => Code::RoutePinUnavailable,
-        };
+        let code = found.map_or(Code::RoutePinUnavailable, |other| pin_code(other.why));
         let tool = self.entry.contract.key();
         let claim = self.entry.bindings.iter().find(|claim| claim.driver.id == *pinned);
         let mend = claim.and_then(|claim| self.state(&claim.driver)?.mend());
@@ -315,16 +326,36 @@ fn nobody_answers(rejected: &[RejectedDriver]) -> Stop {
     let first = rejected.first();
     let reason = first.map(|other| format!("driver `{}`: {}", other.driver, other.reason));
     let stop = Stop::new(Code::DependencyUnavailable, reason.unwrap_or_default());
-    match rejected.iter().any(|other| other.why == "rest") {
+    match rejected.iter().any(|other| other.why == RejectionReason::Rest) {
         true => stop.help("try again later, or insist on the driver to try it now"),
         false => stop.help("`haft doctor` looks again"),
+    }
+}
+
+/// The error code of a pinned driver that cannot serve the call.
+fn pin_code(why: RejectionReason) -> Code {
+    match why {
+        RejectionReason::Tags => Code::RoutePolicy,
+        RejectionReason::Region => Code::RouteRegion,
+        RejectionReason::Auth => Code::CredentialMissing,
+        RejectionReason::Install | RejectionReason::Version => Code::SetupRequired,
+        RejectionReason::Narrowing => Code::InputUnsupported,
+        RejectionReason::Binding
+        | RejectionReason::Kind
+        | RejectionReason::Machine
+        | RejectionReason::Host
+        | RejectionReason::Tried
+        | RejectionReason::Health
+        | RejectionReason::Rest
+        | RejectionReason::Pin
+        | RejectionReason::Rank => Code::RoutePinUnavailable,
     }
 }
 
 fn reject(
     binding: &Binding,
     phase: Phase,
-    why: &'static str,
+    why: RejectionReason,
     reason: impl Into<Cow<'static, str>>,
 ) -> RejectedDriver {
     RejectedDriver { driver: binding.driver.id.clone(), phase, why, reason: reason.into() }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haft_model::{DriverId, Timestamp, ToolKey};
+use haft_model::{DriverId, RejectionReason, Timestamp, ToolKey};
 use serde::{Deserialize, Serialize};
 
 use crate::route::AvoidedDriver;
@@ -41,25 +41,32 @@ pub struct DriverState {
 impl DriverState {
     /// The first reason why it cannot be used: for machines, and for people. A call that pins the
     /// driver ignores an open circuit breaker.
-    pub fn objection(&self, pinned: bool) -> Option<(&'static str, String)> {
+    pub fn objection(&self, pinned: bool) -> Option<(RejectionReason, String)> {
         if let Probe::Failed(mend) = &self.installed {
-            return Some(("install", mend.why.clone()));
+            return Some((RejectionReason::Install, mend.why.clone()));
         }
         if let Probe::Failed(mend) = &self.version {
-            return Some(("version", mend.why.clone()));
+            return Some((RejectionReason::Version, mend.why.clone()));
         }
         let login =
             |usual: &str| self.login.as_ref().map_or(usual.to_owned(), |mend| mend.why.clone());
         match self.auth {
-            AuthState::LoggedOut => return Some(("auth", login("nobody is logged in"))),
-            AuthState::Expired => return Some(("auth", "the login has run out".to_owned())),
+            AuthState::LoggedOut => {
+                return Some((RejectionReason::Auth, login("nobody is logged in")));
+            }
+            AuthState::Expired => {
+                return Some((RejectionReason::Auth, "the login has run out".to_owned()));
+            }
             AuthState::NotLooked | AuthState::NotRequired | AuthState::LoggedIn => {}
         }
         if let Health::Failed(why) = &self.health {
-            return Some(("health", format!("its health check failed lately: {why}")));
+            return Some((
+                RejectionReason::Health,
+                format!("its health check failed lately: {why}"),
+            ));
         }
         let rest = self.rest.as_ref().filter(|_| !pinned)?;
-        Some(("rest", rest.reason()))
+        Some((RejectionReason::Rest, rest.reason()))
     }
 
     /// The command that removes the first obstacle.

@@ -1,6 +1,6 @@
 //! JSON views of a contract and its drivers, the same for every edge.
 
-use haft_model::{Actor, Call, Code, Date, Lifecycle};
+use haft_model::{Actor, Call, Code, Date, Lifecycle, RejectionReason};
 use serde_json::{Value, json};
 
 use crate::{Binding, CatalogEntry, DriverState, DriverStates, Outlook, Snapshot};
@@ -107,12 +107,24 @@ impl<'a> DriverSummary<'a> {
         match self.objection() {
             _ if self.binding.refused.is_some() => "refused",
             None => "ready",
-            Some(("install", _)) => "not set up",
-            Some(("version", _)) => "wrong version",
-            Some(("auth", _)) => "not logged in",
-            Some(("health", _)) => "unhealthy",
-            Some(("rest", _)) => "rests",
-            Some(_) => "unavailable",
+            Some((RejectionReason::Install, _)) => "not set up",
+            Some((RejectionReason::Version, _)) => "wrong version",
+            Some((RejectionReason::Auth, _)) => "not logged in",
+            Some((RejectionReason::Health, _)) => "unhealthy",
+            Some((RejectionReason::Rest, _)) => "rests",
+            Some((
+                RejectionReason::Binding
+                | RejectionReason::Kind
+                | RejectionReason::Narrowing
+                | RejectionReason::Machine
+                | RejectionReason::Host
+                | RejectionReason::Tried
+                | RejectionReason::Tags
+                | RejectionReason::Region
+                | RejectionReason::Pin
+                | RejectionReason::Rank,
+                _,
+            )) => "unavailable",
         }
     }
 
@@ -175,7 +187,7 @@ impl<'a> DriverSummary<'a> {
         value
     }
 
-    fn objection(&self) -> Option<(&'static str, String)> {
+    fn objection(&self) -> Option<(RejectionReason, String)> {
         self.state?.objection(false)
     }
 }

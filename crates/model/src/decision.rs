@@ -75,6 +75,10 @@ pub struct Opinion {
     /// Name or place of the rule, grant, policy or hook behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
+    /// Whether the workspace trusts the hook behind it, so that its allow answers more than default
+    /// asks; only the runtime sets it, from the hook. Absent in a record means false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trusted: bool,
     /// The reason, in one line.
     pub reason: String,
     /// For an ask: what else may answer it.
@@ -100,6 +104,7 @@ impl Opinion {
             layer,
             says,
             rule: None,
+            trusted: false,
             reason: reason.into(),
             firmness: None,
             needs: Needs::default(),

@@ -88,7 +88,7 @@ pub use limits::{
     Backoff, CallLimits, CallRate, Charge, CostClass, Period, RateScope, RetryPolicy,
 };
 pub use notice::Notice;
-pub use plan::{Phase, Plan, RejectedDriver, Route, renamed};
+pub use plan::{Phase, Plan, RejectedDriver, RejectionReason, Route, renamed};
 pub use progress::{AbortReason, CancelFact, Progress};
 pub use question::{ApprovalAnswer, ApprovalBinding, Question, QuestionState, StandingAnswer};
 pub use rule::{Budget, PolicyRule, Rule, RuleDecision, Signer, Verdict};

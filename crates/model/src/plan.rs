@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::status::words;
 use crate::{Actor, CallLimits, Digest, DriverId, EffectProfile, ToolKey};
 
 /// The six phases of routing, in the order they run.
@@ -26,6 +27,42 @@ pub enum Phase {
     Bind,
 }
 
+words! {
+    /// The kind of reason why routing rejects a driver.
+    RejectionReason {
+        /// Its manifest does not fit the contract.
+        Binding "binding",
+        /// The contract excludes its kind.
+        Kind "kind",
+        /// It does not take an input that the call has.
+        Narrowing "narrowing",
+        /// It does not run on this operating system or architecture.
+        Machine "machine",
+        /// It is built into another host.
+        Host "host",
+        /// It already failed this very call.
+        Tried "tried",
+        /// Its backend is not installed.
+        Install "install",
+        /// The version of its backend is out of range.
+        Version "version",
+        /// The actor is not logged in.
+        Auth "auth",
+        /// Its last health check failed.
+        Health "health",
+        /// Its circuit breaker is open.
+        Rest "rest",
+        /// Its tags are denied, or none of them is allowed.
+        Tags "tags",
+        /// It does not serve the region.
+        Region "region",
+        /// The call pins another driver.
+        Pin "pin",
+        /// Another driver ranks higher.
+        Rank "rank",
+    }
+}
+
 /// A driver that was considered and not chosen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RejectedDriver {
@@ -34,7 +71,7 @@ pub struct RejectedDriver {
     /// The phase that rejected it.
     pub phase: Phase,
     /// Stable reason for programs.
-    pub why: &'static str,
+    pub why: RejectionReason,
     /// Why, for people, in one line.
     pub reason: Cow<'static, str>,
 }

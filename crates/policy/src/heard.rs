@@ -1,8 +1,32 @@
 //! Hook layer: opinions of hooks and classifiers, confined to their own layers.
 
-use haft_model::{Firmness, Layer, Opinion, Says};
+#[cfg(test)]
+mod tests;
+
+use haft_model::{Decision, Firmness, Layer, Opinion, Says};
 
 use crate::Matter;
+
+/// Rule prefix of a trusted hook in records of earlier versions, which lack `trusted`.
+const EARLIER_PREFIX: &str = "trusted:";
+
+/// Opinions of hooks and classifiers behind a recorded decision, to judge its call again.
+///
+/// A hook may be named like the mark of an earlier version, so the record alone does not make it
+/// trusted: the hooks of today, from name to trust, confirm the mark.
+pub fn recorded_opinions<'h>(
+    decision: &Decision,
+    hooks: impl Iterator<Item = (&'h str, bool)> + Clone,
+) -> Vec<Opinion> {
+    let is_marked = |opinion: &Opinion| {
+        let rule = opinion.rule.as_deref().unwrap_or_default();
+        let hook = rule.strip_prefix(EARLIER_PREFIX);
+        hooks.clone().any(|(name, trusted)| trusted && Some(name) == hook)
+            && hooks.clone().all(|(name, trusted)| name != rule && (trusted || Some(name) != hook))
+    };
+    let heard = decision.opinions.iter().filter(|opinion| opinion.is_heard()).cloned();
+    heard.map(|heard| Opinion { trusted: heard.trusted || is_marked(&heard), ..heard }).collect()
+}
 
 /// Opinions of hooks and classifiers. INVARIANT: a hook cannot speak for another layer, nor mark
 /// its own ask as answered.

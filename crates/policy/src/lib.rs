@@ -25,6 +25,7 @@ mod weigh;
 pub use decide::decide;
 pub use grants::covers;
 pub use guard::TargetGuard;
+pub use heard::recorded_opinions;
 pub use matter::{Circumstances, Matter, Spending, Usage};
 pub use permit::{Authority, Permit};
 pub use rulebook::Rulebook;

@@ -9,9 +9,6 @@ mod tests;
 
 use haft_model::{Code, Decision, Firmness, Layer, Needs, Opinion, Says, Timestamp, Verdict};
 
-/// Rule prefix that marks the allow of a trusted hook.
-const TRUSTED: &str = "trusted:";
-
 /// Combines opinions, ordered by layer, into a decision.
 pub(crate) fn weigh(mut opinions: Vec<Opinion>, now: Timestamp) -> Decision {
     opinions.sort_by_key(|opinion| opinion.layer);
@@ -38,10 +35,9 @@ fn answers_up_to(opinion: &Opinion) -> Option<Firmness> {
     if opinion.says != Says::Allow {
         return None;
     }
-    let trusted = opinion.rule.as_deref().is_some_and(|rule| rule.starts_with(TRUSTED));
     match opinion.layer {
         Layer::Standing => Some(Firmness::Rememberable),
-        Layer::Hook | Layer::Classifier if trusted => Some(Firmness::Rememberable),
+        Layer::Hook | Layer::Classifier if opinion.trusted => Some(Firmness::Rememberable),
         Layer::Hook | Layer::Classifier | Layer::Rule | Layer::Policy => Some(Firmness::Default),
         Layer::Fault
         | Layer::Grant
@@ -110,8 +106,12 @@ fn verdict(opinions: &[Opinion]) -> (Verdict, Option<usize>) {
     if let Some(ask) = firmest_ask(opinions) {
         return (Verdict::Ask, Some(ask));
     }
-    if let Some(answer) = opinions.iter().find_map(|opinion| opinion.answered_by.as_ref()) {
-        let by = |opinion: &Opinion| answers_up_to(opinion).is_some() && name(opinion) == *answer;
+    if let Some(ask) = opinions.iter().find(|opinion| opinion.answered_by.is_some()) {
+        // Hooks may share a name, and only the trusted one may answer this ask.
+        let by = |opinion: &Opinion| {
+            answers_up_to(opinion) >= Some(firmness(ask))
+                && ask.answered_by.as_ref() == Some(&name(opinion))
+        };
         return (Verdict::Allow, first(&by));
     }
     if let Some(allow) = first(&speaks_up) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use haft_catalog::{AvoidedDriver, CatalogEntry, Circuit, OpenBreaker};
 use haft_driver::{Failure, Output};
-use haft_model::{Blame, Call, Code, DriverId, EffectState, Stop, Timestamp};
+use haft_model::{Blame, Call, Code, DriverId, EffectState, RejectionReason, Stop, Timestamp};
 use serde_json::Value;
 
 use crate::runtime::later;
@@ -88,7 +88,7 @@ impl Runtime {
             let host = driver.and_then(|one| one.destination(tool, &binding.mapped(input)));
             let circuit = Circuit { driver: id.clone(), tool: tool.clone(), host };
             let reason = self.breakers.reason(&circuit, now)?;
-            Some(AvoidedDriver { driver: circuit.driver, why: "rest", reason })
+            Some(AvoidedDriver { driver: circuit.driver, why: RejectionReason::Rest, reason })
         });
         resting.collect()
     }

@@ -212,17 +212,14 @@ impl CallPipeline<'_> {
         told
     }
 
-    /// A hook's opinion; the rule name of a trusted hook has the prefix `trusted:`.
+    /// A hook's opinion, under the hook's name; only the hook itself says whether it is trusted.
     fn opinion(&self, hook: &dyn Hook, says: Says, reason: &str) -> Opinion {
         let layer = match hook.layer() {
             Layer::Classifier => Layer::Classifier,
             _ => Layer::Hook,
         };
-        let rule = match hook.trusted() {
-            true => format!("trusted:{}", hook.name()),
-            false => hook.name().to_owned(),
-        };
-        Opinion::new(layer, says, self.redactor.text(reason).0).by(rule)
+        let opinion = Opinion::new(layer, says, self.redactor.text(reason).0).by(hook.name());
+        Opinion { trusted: hook.trusted(), ..opinion }
     }
 
     /// The record of a hook's run, redacted, since a hook may repeat what it saw.

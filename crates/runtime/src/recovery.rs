@@ -14,10 +14,10 @@ use haft_catalog::Sender;
 use haft_driver::BoxFuture;
 use haft_ledger::{Disclosure, Fence, QuestionRecord, RunFilter};
 use haft_model::{
-    Audience, Call, Code, Digest, DualTime, Envelope, Event, InvocationId, Opinion, PhaseLine,
+    Audience, Call, Code, Digest, DualTime, Envelope, Event, InvocationId, PhaseLine,
     QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
 };
-use haft_policy::Permit;
+use haft_policy::{Permit, recorded_opinions};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -300,8 +300,8 @@ impl CallPipeline<'_> {
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
         let same = frozen == Some(&call_input.digest) && past.by(&understood);
         let world = self.world.clone();
-        let heard: Vec<Opinion> =
-            decided.decision.opinions.iter().filter(|said| said.is_heard()).cloned().collect();
+        let hooks = world.hooks.iter().map(|hook| (hook.name(), hook.trusted()));
+        let heard = recorded_opinions(&decided.decision, hooks);
         let decision = self.judged(&world, &understood, &heard).await?;
         if !same || decision.verdict != Verdict::Allow {
             return Ok(None);

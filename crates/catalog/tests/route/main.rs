@@ -16,6 +16,8 @@ mod policy;
 mod rank;
 mod stage;
 
+use haft_model::{Phase, RejectedDriver, RejectionReason};
+use serde_json::json;
 use stage::check;
 
 #[test]
@@ -63,4 +65,18 @@ fn routing_picks_survivor_and_names_phase_of_each_rejection() {
          - cc, policy, region: it serves us, and the call must stay in eu\n\
          - dd, rank, rank: another is of a kind that is cheaper to reach",
     );
+}
+
+#[test]
+fn rejection_reasons_keep_their_names_on_the_wire() {
+    let names = "binding kind narrowing machine host tried install version auth health rest tags \
+                 region pin rank";
+    let names: Vec<&str> = names.split(' ').collect();
+    assert_eq!(RejectionReason::ALL.len(), names.len());
+    for (&why, name) in RejectionReason::ALL.iter().zip(names) {
+        let phase = Phase::Capability;
+        let rejected = RejectedDriver { driver: "aa".into(), phase, why, reason: "no".into() };
+        let wire = json!({ "driver": "aa", "phase": "capability", "why": name, "reason": "no" });
+        assert_eq!((json!(rejected), why.to_string()), (wire, name.to_owned()));
+    }
 }

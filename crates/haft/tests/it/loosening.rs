@@ -183,8 +183,9 @@ fn call(dice: &mut SeededRandom) -> Case {
     let level = risk(dice);
     let reads = level == Risk::READ;
     let class = if reads { EffectClass::ReadOnly } else { EffectClass::Irreversible };
-    let hook = Opinion::new(Layer::Hook, dice.choose(&[Says::Allow, Says::Ask]), "a hook")
-        .by(dice.choose(&["trusted:one", "two"]));
+    let hook =
+        Opinion::new(Layer::Hook, dice.choose(&[Says::Allow, Says::Ask]), "a hook").by("one");
+    let hook = Opinion { trusted: dice.one_in(2), ..hook };
     let hook = match hook.says {
         Says::Ask => hook.firm(dice.choose(&[Firmness::Default, Firmness::Rememberable])),
         Says::Allow | Says::Deny | Says::Passthrough => hook,

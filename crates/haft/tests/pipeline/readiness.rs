@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use haft_model::{Call, Code, Envelope};
+use haft_model::{Call, Code, Envelope, RejectionReason};
 use haft_testkit::{Act, Backend, Keys, Then};
 use serde_json::json;
 
@@ -169,7 +169,7 @@ async fn open_circuit_breaker_is_seen_by_other_processes() {
     let entry = another.workspace().snapshot().find("demo.say").unwrap().clone();
     let states = another.driver_states(&entry, &agent).await;
     let (why, reason) = states["web"].objection(false).unwrap();
-    assert_eq!(why, "rest");
+    assert_eq!(why, RejectionReason::Rest);
     assert!(reason.starts_with("it failed 1 times in a row and rests until "), "{reason}");
 }
 

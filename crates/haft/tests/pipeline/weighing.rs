@@ -58,6 +58,23 @@ async fn ask_rule_outweighs_auto_contract() {
 }
 
 #[tokio::test]
+async fn hook_named_trusted_answers_no_ask_rule_unless_trusted() {
+    for (name, trusted, status, count) in [
+        ("trusted:x", false, ResultStatus::Pending, 0),
+        ("x", false, ResultStatus::Pending, 0),
+        ("x", true, ResultStatus::Succeeded, 1),
+    ] {
+        let stage = Setting::default()
+            .tool("note.show", READ)
+            .settings("[[rule]]\ntool = \"note.*\"\nverdict = \"ask\"\n")
+            .hook(Scripted { trusted, ..says(name, Says::Allow) })
+            .open();
+        let envelope = stage.call_and_leave("note.show", json!({})).await;
+        assert_eq!((envelope.status, stage.canary.count()), (status, count), "{name}, {trusted}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_suggested_beside_an_ask_changes_nothing() {
     let stage = Setting::default().tool("note.keep", WRITE).open();
     for number in 0..2 {

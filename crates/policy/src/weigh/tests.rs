@@ -12,7 +12,8 @@ fn every() -> Vec<Opinion> {
         for says in [Says::Allow, Says::Passthrough, Says::Deny] {
             all.push(Opinion::new(layer, says, "plain").by("one"));
         }
-        all.push(Opinion::new(layer, Says::Allow, "trusted").by("trusted:one"));
+        let allow = Opinion::new(layer, Says::Allow, "named").by("trusted:one");
+        all.extend([allow.clone(), Opinion { trusted: true, ..allow.by("one") }]);
         for firmness in ASKS {
             let ask = Opinion { firmness, ..Opinion::new(layer, Says::Ask, "ask").by("one") };
             let special = Needs { not_the_caller: true, ..Needs::default() };
@@ -40,8 +41,7 @@ fn verdict_of(opinions: &[&Opinion]) -> Verdict {
 
 /// Asks that each allow may answer: the table of the guide.
 fn may_answer(allow: &Opinion, ask: &Opinion) -> bool {
-    let trusted = allow.rule.as_deref() == Some("trusted:one");
-    let up_to: &[Firmness] = match (allow.layer, trusted) {
+    let up_to: &[Firmness] = match (allow.layer, allow.trusted) {
         (Layer::Rule | Layer::Policy, _) => &[Firmness::Default],
         (Layer::Hook | Layer::Classifier, false) => &[Firmness::Default],
         (Layer::Hook | Layer::Classifier, true) => &[Firmness::Default, Firmness::Rememberable],
@@ -127,6 +127,15 @@ fn combining_opinions_never_widens() {
             }
         }
     }
+}
+
+#[test]
+fn trusted_hook_decides_beside_untrusted_hook_of_same_name() {
+    let ask = Opinion::new(Layer::Rule, Says::Ask, "ask").firm(Firmness::Rememberable);
+    let plain = Opinion::new(Layer::Hook, Says::Allow, "plain").by("one");
+    let trusted = Opinion { trusted: true, ..plain.clone() };
+    let decision = weigh(vec![ask, plain, trusted.clone()], Timestamp::UNIX_EPOCH);
+    assert_eq!((decision.verdict, decision.settled_by()), (Verdict::Allow, Some(&trusted)));
 }
 
 #[test]
