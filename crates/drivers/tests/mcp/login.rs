@@ -52,7 +52,7 @@ async fn a_person_agrees_once_and_the_login_renews_itself() {
     let again = McpLogin::renewed(&url, &renewed.kept, office.guard()).await.unwrap();
     assert_eq!((again.token.expose(), office.forms.lock().unwrap().len()), ("token-2", 2));
     assert_eq!(*office.shown.lock().unwrap(), [""; 0], "a login shows nobody a token");
-    assert_eq!(format!("{again:?}"), "Login { kept: Secret, token: Secret }");
+    assert_eq!(format!("{again:?}"), "McpLogin { kept: Secret, token: Secret }");
 }
 
 #[tokio::test]
