@@ -51,7 +51,7 @@ impl DriverState {
         let login =
             |usual: &str| self.login.as_ref().map_or(usual.to_owned(), |mend| mend.why.clone());
         match self.auth {
-            AuthState::LoggedOut => return Some(("auth", login("nobody is logged in"))),
+            AuthState::LoggedOut => return Some(("auth", login("the caller is not logged in"))),
             AuthState::Expired => return Some(("auth", "the login has run out".to_owned())),
             AuthState::NotLooked | AuthState::NotRequired | AuthState::LoggedIn => {}
         }
