@@ -82,7 +82,7 @@ fn drift(contract: &Contract, standing: &Standing, findings: &mut Vec<Finding>) 
             return Some(Block {
                 reason: "lock_damaged",
                 message: format!(
-                    "haft.lock is damaged, and nobody can tell what was accepted of `{key}`"
+                    "haft.lock is damaged, so what was accepted of `{key}` is unknown"
                 ),
                 help:
                     "restore haft.lock from git, or `haft accept --all` after looking at every tool"
@@ -119,11 +119,9 @@ fn broken_callers(contract: &Contract, standing: &Standing) -> Option<Finding> {
     let message = format!("callers of `{key}` break: {}", ways.join(", "));
     let finding = Finding::new(rules::T057, &contract.tool.file, "/version", message);
     let next = key.major + 1;
-    Some(
-        finding.help(format!(
-            "make it version {next}.0.0, or `haft accept {key}` if nobody calls it yet"
-        )),
-    )
+    Some(finding.help(format!(
+        "make it version {next}.0.0, or `haft accept {key}` if it has no callers yet"
+    )))
 }
 
 /// A driver from a file that the lock does not name for this contract. Where the contract itself is

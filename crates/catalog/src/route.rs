@@ -273,7 +273,7 @@ impl<'e> Question<'e, '_> {
     /// Whose login would do: the driver that would serve the call.
     fn login_needed(&self, claim: Option<&Binding>) -> Stop {
         let Some(driver) = claim.map(|claim| &claim.driver) else {
-            return Stop::new(Code::CredentialMissing, "nobody is logged in");
+            return Stop::new(Code::CredentialMissing, "the caller is not logged in");
         };
         let tool = self.entry.contract.key();
         let words = match self.state(driver) {
@@ -286,7 +286,9 @@ impl<'e> Question<'e, '_> {
             {
                 format!("`{}` cannot serve `{tool}` yet: {why}", driver.id)
             }
-            Some(_) | None => format!("`{}` could serve `{tool}` once somebody logs in", driver.id),
+            Some(_) | None => {
+                format!("`{}` cannot serve `{tool}` yet: the caller is not logged in", driver.id)
+            }
         };
         let stop = Stop::new(Code::CredentialMissing, words).because(self.login(driver));
         self.mended(driver, stop)

@@ -52,7 +52,7 @@ impl DriverState {
             |usual: &str| self.login.as_ref().map_or(usual.to_owned(), |mend| mend.why.clone());
         match self.auth {
             AuthState::LoggedOut => {
-                return Some((RejectionReason::Auth, login("nobody is logged in")));
+                return Some((RejectionReason::Auth, login("the caller is not logged in")));
             }
             AuthState::Expired => {
                 return Some((RejectionReason::Auth, "the login has run out".to_owned()));

@@ -178,7 +178,7 @@ impl Surface {
                 Code::ToolBlocked,
                 format!("`{key}` is not among the tools of `{}`", self.scope),
             )
-            .help("ask whoever runs the workspace to put it on the surface")
+            .help("ask an admin of the workspace to put it on the surface")
             .because(json!({ "reason": reason }))),
             // The same answer as for an unknown name, without a suggestion.
             Visibility::Unknown => {

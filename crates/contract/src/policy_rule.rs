@@ -136,7 +136,7 @@ fn asks(rule: &PolicyRule, node: &Node, report: &mut Report) {
     }
     if people.is_empty() {
         report
-            .add(&rules::G041, node.place(&["decision"]), "nobody is named who could approve")
+            .add(&rules::G041, node.place(&["decision"]), "no approver is named")
             .help("add `signers`, as in `signers: [{ role: owner }]`");
     } else if (people.len() as u64) < rule.quorum {
         report.add(

@@ -114,7 +114,7 @@ rules! {
     W041 error "A hook has exactly one of `run` and `url`.";
     W042 warning "A hook with a `url` names the secret that signs its requests.";
     W043 error "An actor is listed once.";
-    W044 error "`default_actor`, which anybody on this machine can be, is neither approver nor admin.";
+    W044 error "`default_actor`, which any local caller can be, is neither approver nor admin.";
     W045 error "An agent is no approver.";
     W046 warning "An address that other machines can reach has `[server.oauth]`, or every caller has a token.";
     W047 warning "Drivers run in a sandbox.";
@@ -164,7 +164,7 @@ rules! {
     S043 warning "An access entry is of a kind that Haft knows; one that is not is ignored.";
     S044 error "An access entry names exactly one of role, userId, cap, tool and workflow.";
     S045 warning "An exposure is of a kind that Haft knows; one that is not is ignored.";
-    S046 warning "Somebody has access to a secret.";
+    S046 warning "Every secret has an access entry that grants its use.";
     S047 warning "A secret leaves it to the host which vault keeps it.";
 
     U040 error "`apiBase` is https, or http on loopback.";

@@ -78,7 +78,7 @@ impl Link {
         &self,
         asked: BTreeMap<String, Inquiry>,
     ) -> Result<BTreeMap<String, Value>, Stop> {
-        let nobody = || Stop::new(Code::ApprovalRequired, "nobody is there who could be asked");
+        let nobody = || Stop::new(Code::ApprovalRequired, "the caller can no longer be asked");
         let (reply, answered) = oneshot::channel();
         self.0.say(DriverMessage::Ask { asked, reply }).await.map_err(|_| nobody())?;
         answered.await.map_err(|_| nobody())?
@@ -133,7 +133,7 @@ impl Link {
     ) -> Result<T, Failure> {
         let (sender, receiver) = oneshot::channel();
         let gone = || {
-            let stop = Stop::new(Code::Internal, "nobody is left to record what happens");
+            let stop = Stop::new(Code::Internal, "the runtime no longer records this call");
             Failure::new(stop, EffectState::NotSubmitted)
         };
         self.0.say(said(sender)).await.map_err(|_| gone())?;

@@ -99,7 +99,7 @@ codes! {
         "The driver that the caller insists on does not serve the region asked for.";
     SetupRequired "setup.required" "setup_required" "no_route" "dependency.unavailable" After("it was set up"),
         "Something has to be installed or configured first.";
-    CredentialMissing "credential.missing" "credential_missing" "auth_required" "permission.denied" After("somebody logs in"),
+    CredentialMissing "credential.missing" "credential_missing" "auth_required" "permission.denied" After("the credential is supplied"),
         "A credential is missing or has expired.";
     HookBlocked "hook.blocked" "hook_blocked" "unauthorised" "permission.denied" No,
         "A hook stopped the call.";
@@ -112,7 +112,7 @@ codes! {
     PolicyBlocked "policy.blocked" "policy_blocked" "unauthorised" "permission.denied" No,
         "A policy forbids the call, or one that it names does not exist.";
     ApprovalRequired "approval.required" "permission_denied" "unauthorised" "approval.required" After("it was approved"),
-        "A person has to agree, and nobody can be asked.";
+        "A person has to approve, and no person can be asked.";
     ApprovalRejected "approval.rejected" "approval_rejected" "unauthorised" "permission.denied" No,
         "A person said no.";
     ApprovalExpired "approval.expired" "approval_rejected" "unauthorised" "approval.required" After("it was approved"),
@@ -126,7 +126,7 @@ codes! {
     TimeoutBeforeSubmit "timeout.before_submit" "timeout" "timeout" "timeout.before-submit" Yes,
         "Time ran out before anything was sent.";
     TimeoutUnknownCommit "timeout.unknown_commit" "timeout" "timeout" "timeout.unknown-commit" After("its status was asked"),
-        "Time ran out after the request was sent: nobody knows whether it took effect.";
+        "Time ran out after the request was sent: whether it took effect is unknown.";
     DependencyUnavailable "dependency.unavailable" "dependency_unavailable" "upstream_error" "dependency.unavailable" After("nothing had been submitted"),
         "Something the driver needs cannot be reached.";
     StoreUnavailable "store.unavailable" "dependency_unavailable" "internal" "dependency.unavailable" After("the store can be written again"),

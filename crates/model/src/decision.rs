@@ -187,7 +187,7 @@ impl Decision {
 
     /// The reason of the deciding opinion, in one line.
     pub fn reason(&self) -> &str {
-        self.settled_by().map_or("nobody spoke up for the call", |opinion| &opinion.reason)
+        self.settled_by().map_or("no rule or policy allows the call", |opinion| &opinion.reason)
     }
 
     /// Whether a standing answer could settle the ask.

@@ -352,7 +352,7 @@ impl Tier {
         match self {
             Tier::Read => "a read",
             Tier::Write => "a write",
-            Tier::Destructive => "destructive, or nobody said that it is not",
+            Tier::Destructive => "destructive, or not declared otherwise",
         }
     }
 }

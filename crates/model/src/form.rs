@@ -83,7 +83,7 @@ fn refused(why: &str) -> Stop {
         Code::ApprovalRequired,
         format!("the backend asks by a form that is not shown: {why}"),
     )
-    .help("whoever wrote the backend has to ask for less")
+    .help("ask the backend's author to request less")
     .because(json!({ "phase": "run", "form": "refused" }))
 }
 

@@ -44,9 +44,9 @@ id!(ToolId, "The id of a contract, such as `payment.charge`; dots are namespaces
 id!(DriverId, "The id of a driver, such as `shop-payments-http`.");
 id!(ActionId, "The id of an action that policies grant, such as `storage:commit`.");
 id!(ActorId, "Who calls or answers, such as `user:ana` or `agent:coder`.");
-id!(InvocationId, "One call for as long as anybody remembers it, such as `inv_0198…`.");
+id!(InvocationId, "One call, for as long as the ledger keeps it, such as `inv_0198…`.");
 id!(QuestionId, "One question to people, such as `apr_0198…`.");
-id!(TokenId, "One token by which somebody shows who they are, such as `tok_0198…`.");
+id!(TokenId, "One token by which an actor authenticates, such as `tok_0198…`.");
 
 impl InvocationId {
     /// The id of a record that belongs to this invocation, such as its result: `res_0198…`.

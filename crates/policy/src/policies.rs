@@ -136,7 +136,7 @@ fn exhausted(rule: &PolicyRule, matter: &Matter<'_>) -> Option<String> {
         let most = most?;
         match used {
             Some(used) => (used >= most).then(|| format!("{used} of {most} {per}")),
-            None => Some(format!("nobody counts calls {per}")),
+            None => Some(format!("calls {per} are not counted")),
         }
     };
     let money = max_amount_cents.and_then(|most| overspent(rule, most, matter));
@@ -149,7 +149,7 @@ fn exhausted(rule: &PolicyRule, matter: &Matter<'_>) -> Option<String> {
 fn overspent(rule: &PolicyRule, cents: u64, matter: &Matter<'_>) -> Option<String> {
     let currency = rule.budget.currency.as_deref().unwrap_or("USD");
     let found = matter.usage.money.iter().find(|spending| spending.slug == rule.slug);
-    let Some(spending) = found else { return Some("nobody counts money".to_owned()) };
+    let Some(spending) = found else { return Some("spending is not counted".to_owned()) };
     let Some(cost) = spending.cost else {
         return Some(format!("the driver does not say what the call costs in {currency}"));
     };

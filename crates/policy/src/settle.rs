@@ -66,7 +66,7 @@ pub fn may_answer(
     }
     if now > question.expires_at {
         let when = format!("it expired at {}", question.expires_at);
-        return object("nobody may answer this question any more".to_owned(), when);
+        return object("this question takes no more answers".to_owned(), when);
     }
     if rulebook.governance.signing_required {
         return object(
@@ -117,7 +117,7 @@ pub fn settle(
         return Settlement::Refused(Stop::new(Code::PolicyBlocked, UNSIGNED));
     }
     if now > question.expires_at {
-        let message = format!("nobody may answer since {}", question.expires_at);
+        let message = format!("the question expired at {}", question.expires_at);
         return Settlement::Refused(Stop::new(Code::ApprovalExpired, message));
     }
     if let Some(why) = bound::difference(question, &answers, plan, bound) {

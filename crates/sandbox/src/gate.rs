@@ -110,7 +110,7 @@ impl Gate {
             Ok(Ok(Ok(_))) => return Err(whom.absent("it stands for no address")),
             Ok(Ok(Err(fault))) => return Err(whom.absent(&fault.to_string())),
             Ok(Err(fault)) => return Err(whom.absent(&fault.to_string())),
-            Err(_) => return Err(whom.absent("nobody answered for its name in time")),
+            Err(_) => return Err(whom.absent("the name lookup timed out")),
         };
         // The DNS answer does not choose the port.
         Ok(found.into_iter().map(|address| SocketAddr::new(address.ip(), whom.port)).collect())

@@ -72,7 +72,7 @@ fn a_wrong_version_is_out() {
 
 #[test]
 fn logged_out_driver_is_rejected() {
-    out("http; !logged-out", "auth", "nobody is logged in");
+    out("http; !logged-out", "auth", "the caller is not logged in");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn missing_login_error_names_login_of_best_driver() {
         "",
         "credential.missing: the login of `bb`, which serves `shop.find@1`, has run out\n\
          cause: {\"driver\":\"bb\",\"login\":{\"url\":\"https://shop.example/login\"},\"env\":[\"SHOP_KEY\"],\"state\":\"expired\"}\n\
-         - aa, capability, auth: nobody is logged in\n\
+         - aa, capability, auth: the caller is not logged in\n\
          - bb, capability, auth: the login has run out",
     );
 }
@@ -126,7 +126,7 @@ fn missing_login_with_other_obstacle_reports_no_route() {
         "route.none: 2 drivers claim `shop.find@1` and none can serve it\n\
          help: each rejected driver says what stands in its way\n\
          cause: {\"region\":false}\n\
-         - aa, capability, auth: nobody is logged in\n\
+         - aa, capability, auth: the caller is not logged in\n\
          - bb, capability, health: its health check failed lately: nobody answers",
     );
 }
@@ -150,10 +150,10 @@ fn missing_login_error_names_login_command() {
         "",
         "aa http; !logged-out; !by-login",
         "",
-        "credential.missing: `aa` could serve `shop.find@1` once somebody logs in\n\
+        "credential.missing: `aa` cannot serve `shop.find@1` yet: the caller is not logged in\n\
          help: run `haft login shop`\n\
          cause: {\"driver\":\"aa\",\"login\":null,\"env\":[],\"state\":\"logged_out\"}\n\
-         - aa, capability, auth: nobody is logged in",
+         - aa, capability, auth: the caller is not logged in",
     );
 }
 

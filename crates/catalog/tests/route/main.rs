@@ -44,7 +44,7 @@ fn no_route_error_names_rejections_of_every_phase() {
          help: each rejected driver says what stands in its way\n\
          cause: {\"region\":false}\n\
          - aa, candidates, kind: the contract forbids drivers of kind mcp\n\
-         - bb, capability, auth: nobody is logged in\n\
+         - bb, capability, auth: the caller is not logged in\n\
          - cc, policy, tags: the workspace forbids drivers tagged `beta`",
     );
 }

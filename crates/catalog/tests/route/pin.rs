@@ -58,7 +58,7 @@ fn pinned_driver_of_other_region_fails_with_route_region() {
 
 #[test]
 fn a_pinned_driver_without_a_login_misses_a_credential() {
-    let rejection = "capability, auth: nobody is logged in";
+    let rejection = "capability, auth: the caller is not logged in";
     refused("http; !logged-out", "", "credential.missing", rejection);
     let rejection = "capability, auth: the login has run out";
     refused("http; !expired", "", "credential.missing", rejection);

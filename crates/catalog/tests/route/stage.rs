@@ -136,7 +136,7 @@ fn known(word: &str, state: &mut DriverState) {
             state.version =
                 Probe::Failed(mend("`shop` is 1, and `2` is needed", "haft setup shop"));
         }
-        "by-login" => state.login = Some(mend("nobody is logged in", "haft login shop")),
+        "by-login" => state.login = Some(mend("the caller is not logged in", "haft login shop")),
         "rests" => {
             let until = parse_timestamp("2026-01-01T00:00:30Z").unwrap();
             state.rest = Some(OpenBreaker { failures: 5, until });

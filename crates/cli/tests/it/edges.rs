@@ -56,7 +56,7 @@ checked 2 manifests: 1 error, 2 warnings
 !    |
 !    = help: list its secrets in any SECRETS.md of the workspace; one that none lists stays closed
 !
-! warning[T040]: the tool changes something and asks nobody
+! warning[T040]: the tool changes something and asks for no approval
 !  --> .tools/price.lookup/TOOL.md:8:11
 !   |
 ! 8 | approval: auto

@@ -127,7 +127,7 @@ pub(crate) fn install(node: &Node, report: &mut Report) {
                     .add(
                         &rules::D066,
                         method.span.clone(),
-                        format!("nobody knows how to `{other}`"),
+                        format!("unknown install method `{other}`"),
                     )
                     .help("the entry is skipped");
                 continue;

@@ -81,7 +81,7 @@ fn kinds(nodes: &[Node], known: &[ConditionKind], rule: &Rule, so: &str, report:
             Some((_, needs)) => parameters(node, kind, needs, report),
             None => {
                 report
-                    .add(rule, stated.span.clone(), format!("nobody knows `{kind}`, so {so}"))
+                    .add(rule, stated.span.clone(), format!("unknown kind `{kind}`, so {so}"))
                     .maybe_help(suggestion(kind, known.iter().map(|(name, _)| *name)));
             }
         }

@@ -152,7 +152,7 @@ fn a_policy_breaks_the_rules_across_its_fields() {
                 "schema: policy/v1\nid: \"@a/b\"\ngrants:\n- principal: \"*\"\n  actions: [{ action: a }]\n  ttl_seconds: 60\n  conditions:\n  - kind: full-moon\n  - kind: ip-range\n    cidr: 10.0.0.0/33\n  - kind: approval-from\n    role: owner",
                 &[
                     "P042 7 nothing says when the grant began, so it has expired",
-                    "P043 9 nobody knows `full-moon`, so the grant never applies",
+                    "P043 9 unknown kind `full-moon`, so the grant never applies",
                     "P046 11 `cidr` is not a range of addresses",
                     "P046 12 `approval-from` does not say `count`",
                 ],
@@ -161,8 +161,8 @@ fn a_policy_breaks_the_rules_across_its_fields() {
                 "schema: policy/v1\nid: \"@a/b\"\nlimits:\n- { kind: rate-tool-calls, value: 3 }\n- { kind: max-cats, value: 3 }\nrequirements: [{ kind: ip-range }]",
                 &[
                     "P046 5 `rate-tool-calls` does not say `per`",
-                    "P044 6 nobody knows `max-cats`, so what it applies to is denied",
-                    "P045 7 nobody knows `ip-range`, so what it applies to is denied",
+                    "P044 6 unknown kind `max-cats`, so what it applies to is denied",
+                    "P045 7 unknown kind `ip-range`, so what it applies to is denied",
                 ],
             ),
         ],

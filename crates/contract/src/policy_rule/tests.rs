@@ -112,7 +112,7 @@ fn a_rule_breaks_the_rules_across_its_fields() {
                     "G040 8 the rule allows, and leaves everything to people",
                 ],
             ),
-            (&nobody, &["G041 7 nobody is named who could approve"]),
+            (&nobody, &["G041 7 no approver is named"]),
             (&few, &["G043 9 2 must sign, and only 1 can"]),
             (
                 &both,

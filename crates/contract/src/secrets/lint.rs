@@ -63,7 +63,7 @@ fn vault(entry: &Node, report: &mut Report) {
                 backend.key_span.clone(),
                 "the manifest tells its readers which vault is used",
             )
-            .help("leave `backend` out unless somebody reviewed it; the host finds it by the slug");
+            .help("leave `backend` out unless it was reviewed; the host finds it by the slug");
     }
 }
 
@@ -75,7 +75,7 @@ fn access(entry: &Node, report: &mut Report) {
         && is_closed(entry)
     {
         report
-            .add(&rules::S046, entry.place(&["slug"]), format!("nobody may use `{slug}`"))
+            .add(&rules::S046, entry.place(&["slug"]), format!("no access entry grants `{slug}`"))
             .help("say who, under `access.bind` or `access.reveal`");
     }
 }
@@ -105,7 +105,7 @@ fn grantee(node: &Node, report: &mut Report) {
                 .add(
                     &rules::S043,
                     stranger.key_span.clone(),
-                    format!("nobody knows `{}`, so the entry is ignored", stranger.key),
+                    format!("unknown key `{}`, so the entry is ignored", stranger.key),
                 )
                 .maybe_help(suggestion(&stranger.key, names));
         }
@@ -131,7 +131,7 @@ fn exposure(node: &Node, report: &mut Report) {
                 .add(
                     &rules::S045,
                     node.place(&["kind"]),
-                    format!("nobody knows `{kind}`, so the exposure is ignored"),
+                    format!("unknown kind `{kind}`, so the exposure is ignored"),
                 )
                 .maybe_help(suggestion(kind, EXPOSURES.iter().map(|(name, _)| *name)));
         }

@@ -114,7 +114,7 @@ fn inline_secret_value_is_refused_and_never_echoed() {
                 &nested,
                 &[
                     "S040 8 `plaintext` does not belong in a secret",
-                    "S045 10 nobody knows `pipe`, so the exposure is ignored",
+                    "S045 10 unknown kind `pipe`, so the exposure is ignored",
                     "S040 10 `data` does not belong in a secret",
                 ],
             ),
@@ -143,7 +143,7 @@ fn an_inventory_breaks_the_rules_of_its_fields() {
                     "S003 2 `name` is missing from a secret",
                     "S004 2 `description` is missing from a secret",
                     "S002 2 `slug`: `a/b/c` is not the slug of a secret",
-                    "S046 2 nobody may use `a/b/c`",
+                    "S046 2 no access entry grants `a/b/c`",
                 ],
             ),
             (
@@ -177,8 +177,8 @@ fn an_inventory_breaks_the_rules_across_its_fields() {
                     "S044 8 an access entry names one thing, not 2",
                     "S044 9 an access entry names one thing, not 0",
                     "S007 10 `cap`: `pay` is not a capability (at least 7 characters)",
-                    "S043 12 nobody knows `robot`, so the entry is ignored",
-                    "S043 13 nobody knows `until`, so the entry is ignored",
+                    "S043 12 unknown key `robot`, so the entry is ignored",
+                    "S043 13 unknown key `until`, so the entry is ignored",
                 ],
             ),
             (
@@ -193,8 +193,8 @@ fn an_inventory_breaks_the_rules_across_its_fields() {
             (
                 &unreachable,
                 &[
-                    "S046 3 nobody may use `one`",
-                    "S043 6 nobody knows `robot`, so the entry is ignored",
+                    "S046 3 no access entry grants `one`",
+                    "S043 6 unknown key `robot`, so the entry is ignored",
                 ],
             ),
         ],

@@ -65,7 +65,7 @@ fn effects(tool: &ToolManifest, node: &Node, report: &mut Report) {
             .add(
                 &rules::T040,
                 node.place(&[if tool.approval.is_some() { "approval" } else { "mutates" }]),
-                "the tool changes something and asks nobody",
+                "the tool changes something and asks for no approval",
             )
             .help("say `approval: on-mutate`, or leave it: rules and autonomy still decide");
     }

@@ -136,7 +136,7 @@ async fn uncountable_policy_limit_denies_without_retry_after() {
         let stage = Setting::default().tool("note.show", READ).file(POLICY, &text).open();
         let error = stage.call("note.show", fresh()).await.error.unwrap();
         assert_eq!((error.error_code, error.retry.retry_after_ms), (Code::PolicyBlocked, None));
-        assert!(error.message.contains("nobody counts"), "{}", error.message);
+        assert!(error.message.contains("is not counted"), "{}", error.message);
     }
 }
 

@@ -131,8 +131,8 @@ fn program(command: &[String], env: &BTreeMap<String, String>, mut vault: Vault<
             fields.insert("env".to_owned(), Value::Object(env));
         }
     }
-    let why = "nobody says whom the server reaches, and what is not listed is closed to it";
-    vault.notes.push(("network.egress", "nobody".to_owned(), why.to_owned()));
+    let why = "the source lists no host that the server reaches, and unlisted hosts are blocked";
+    vault.notes.push(("network.egress", "none".to_owned(), why.to_owned()));
     vault.launch(server, "stdio", Vec::new(), shown)
 }
 
@@ -212,7 +212,7 @@ impl Vault<'_> {
         auth.extend(login.client_id.clone().map(|id| ("client_id".to_owned(), json!(id))));
         let place = login.document.clone();
         auth.extend(place.map(|place| ("client_metadata_url".to_owned(), json!(place))));
-        let what = "Proves who we are to whoever gives out logins.";
+        let what = "Authenticates Haft to the authorization server.";
         let proof =
             login.client_secret.then(|| self.secret("client-secret", SecretForm::Opaque, what));
         let written = proof.as_ref().map(Secret::placeholder);
@@ -282,7 +282,7 @@ impl Vault<'_> {
                 self.notes.push(("server.args", ".".to_owned(), text::line(&why, 200)));
                 ".".to_owned()
             } else {
-                self.keep(bare, "Somebody fills it in when the server starts.")
+                self.keep(bare, "A placeholder in the server's configuration.")
             };
         let rest = self.filled(after);
         format!("{before}{ours}{rest}")

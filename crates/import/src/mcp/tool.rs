@@ -80,7 +80,9 @@ fn decided(hints: &Map<String, Value>, margin: &mut Margin) {
     let said: Vec<String> = hints.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let why = match said.is_empty() {
         true => "the server does not say what the tool changes".to_owned(),
-        false => format!("the server says {}, and nobody vouches for it", said.join(", ")),
+        false => {
+            format!("the server says {}, and the workspace does not vouch for it", said.join(", "))
+        }
     };
     let change = "state `mutates`, `risk_level` and `approval`, and `effects: vouched` below \
                   `metadata.haft.imported`";

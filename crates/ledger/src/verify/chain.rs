@@ -39,7 +39,7 @@ impl ChainWalk {
             found.keys.extend(signer.filter(|key| !found.keys.contains(key)));
             if !genuine {
                 let message =
-                    format!("nobody whose key is published signed it as {}", signed.head.key);
+                    format!("no published key verifies its signature by {}", signed.head.key);
                 found.findings.push(Finding::at("head.unsigned", signed.head.seq, message));
             }
             genuine

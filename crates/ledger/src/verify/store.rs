@@ -101,7 +101,8 @@ impl<'a> Check<'a> {
             self.corrupt(format!("the log cannot be read to its end: {fault}"));
         }
         for ((_, digest), seq) in std::mem::take(&mut self.missing) {
-            let message = format!("the payload `{digest}` is gone, and nobody had it forgotten");
+            let message =
+                format!("the payload `{digest}` is gone, and no entry records its removal");
             self.walk.report(Finding::at("payload.missing", seq, message));
         }
         self.walk.end();

@@ -32,10 +32,10 @@ fn limited(limit: &Limit, place: String, matter: &Matter<'_>) -> Option<Opinion>
     let Limit { kind, value, .. } = limit;
     let deny = |layer, reason| Some(Opinion::new(layer, Says::Deny, reason).by(place.clone()));
     if !COUNTED.contains(&kind.as_str()) {
-        return deny(Layer::Fault, format!("limit-exceeded: nobody knows `{kind}`"));
+        return deny(Layer::Fault, format!("limit-exceeded: unknown limit `{kind}`"));
     }
     let Some((_, used)) = matter.usage.limits.iter().find(|(counted, _)| *counted == place) else {
-        return deny(Layer::Fault, format!("limit-exceeded: nobody counts `{kind}`"));
+        return deny(Layer::Fault, format!("limit-exceeded: `{kind}` is not counted"));
     };
     if used < value {
         return None;
@@ -59,7 +59,7 @@ pub(super) fn requirements(
             let held = if JUDGED.contains(&required.kind.as_str()) {
                 judge(&required.kind, &required.parameters, matter.circumstances, now)
             } else {
-                ConditionOutcome::No(format!("nobody knows `{}`", required.kind))
+                ConditionOutcome::No(format!("unknown requirement `{}`", required.kind))
             };
             let opinion = unmet(held).map(|opinion| opinion.by(format!("{}#{index}", policy.id)));
             opinions.extend(opinion);

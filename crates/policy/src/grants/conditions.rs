@@ -47,7 +47,7 @@ pub(super) fn judge(
             let signers = vec![Signer::Role(role.to_owned())];
             ConditionOutcome::Once(Needs { count: 1, signers, not_the_caller: false })
         }),
-        _ => return ConditionOutcome::No(format!("nobody knows `{kind}`")),
+        _ => return ConditionOutcome::No(format!("unknown condition `{kind}`")),
     };
     held.unwrap_or_else(|| ConditionOutcome::No(format!("`{kind}` does not say what it needs")))
 }
@@ -62,14 +62,14 @@ fn business_hours(zone: &str, now: Timestamp) -> ConditionOutcome {
             WORKDAYS.contains(&day) && HOURS.contains(&hour),
             format!("these are no business hours in `{zone}`"),
         ),
-        None => ConditionOutcome::No(format!("nobody knows the time zone `{zone}`")),
+        None => ConditionOutcome::No(format!("unknown time zone `{zone}`")),
     }
 }
 
 fn ip_range(range: &str, ip: Option<IpAddr>) -> ConditionOutcome {
     match ip {
         Some(ip) => when(within(range, ip).unwrap_or(false), format!("`{ip}` is not in `{range}`")),
-        None => ConditionOutcome::No("nobody knows where the caller is".to_owned()),
+        None => ConditionOutcome::No("the caller's address is unknown".to_owned()),
     }
 }
 

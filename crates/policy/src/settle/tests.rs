@@ -307,7 +307,7 @@ fn an_expired_question_is_refused_whatever_was_answered() {
         told(settle(&book, &question, &answers, &plan, &bound(&plan), at(second)))
     };
     assert_eq!(settle_at(EXPIRES), "permitted");
-    let refused = "refused: approval.expired nobody may answer since 1970-01-01T00:33:20Z";
+    let refused = "refused: approval.expired the question expired at 1970-01-01T00:33:20Z";
     assert_eq!(settle_at(EXPIRES + 1), refused);
 }
 
@@ -465,7 +465,7 @@ fn answer_after_expiry_is_refused() {
     let book = Rulebook::default();
     assert_eq!(may_answer(&book, &question, &[], &ana, at(EXPIRES)), Ok(()));
     let late = may_answer(&book, &question, &[], &ana, at(EXPIRES + 1)).unwrap_err();
-    assert_eq!(late.message, "nobody may answer this question any more");
+    assert_eq!(late.message, "this question takes no more answers");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn no_opinion_means_deny_and_the_decision_says_so() {
     let decision = weigh(Vec::new(), Timestamp::UNIX_EPOCH);
     assert_eq!((decision.verdict, decision.deciding), (Verdict::Deny, None));
     assert_eq!(decision.code, Some(Code::PermissionDenied));
-    assert_eq!(decision.reason(), "nobody spoke up for the call");
+    assert_eq!(decision.reason(), "no rule or policy allows the call");
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub(super) fn run() -> i32 {
 pub(super) fn built() -> Result<Vec<String>, Report> {
     if is_root() {
         return Err(Report::Unenforced(
-            "nobody counts root's processes behind bubblewrap; run haft as an ordinary user".into(),
+            "bubblewrap does not count root's processes; run haft as an ordinary user".into(),
         ));
     }
     Ok(vec!["bubblewrap".to_owned()])

@@ -99,7 +99,7 @@ pub static CONTRACT: Shape = Shape {
             "approvalTriggers",
             "V010",
             &Either(&[List(0, &Any), Formed(&FILLED)]),
-            "When a person or `policy:<name>` has to agree; an empty list asks nobody.",
+            "When a person or `policy:<name>` has to approve; an empty list needs no approval.",
         ),
         maybe(
             "sideEffectClass",

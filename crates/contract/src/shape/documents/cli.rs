@@ -303,7 +303,7 @@ static EXAMPLE: Shape = Shape {
     title: "an example",
     strangers: Refused(""),
     fields: &[
-        required("goal", "", Formed(&FILLED), "What somebody wants."),
+        required("goal", "", Formed(&FILLED), "What the user wants."),
         required("cmd", "", Formed(&FILLED), "How they get it."),
         optional("note", "", Text(0, usize::MAX), "For the reader."),
     ],

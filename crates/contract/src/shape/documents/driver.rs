@@ -349,7 +349,7 @@ static EXAMPLE: Shape = Shape {
     title: "an example",
     strangers: Kept,
     fields: &[
-        required("goal", "", Formed(&FILLED), "What somebody wants."),
+        required("goal", "", Formed(&FILLED), "What the user wants."),
         optional("note", "", Text(0, usize::MAX), "For the reader."),
         optional("cmd", "", Formed(&FILLED), "How they get it."),
     ],

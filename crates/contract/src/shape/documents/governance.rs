@@ -112,7 +112,7 @@ static SIGNER: Shape = Shape {
     title: "a signer",
     strangers: Refused(""),
     fields: &[
-        optional("role", "", Text(1, 64), "Anybody with this role."),
+        optional("role", "", Text(1, 64), "Any person with this role."),
         optional("userId", "", Text(1, 256), "This person."),
     ],
     moved: &[],
@@ -154,7 +154,7 @@ pub static WORKSPACE: Shape = Shape {
             .or("[]"),
         optional("approvers", "G112", List(0, &Map(&APPROVER)), "Who may approve, by id.").or("[]"),
         optional("executor", "G113", Formed(&OPERATOR), "Who runs the governance."),
-        optional("escalateTo", "G114", Formed(&OPERATOR), "Who decides when nobody else can."),
+        optional("escalateTo", "G114", Formed(&OPERATOR), "Who decides when no approver can."),
         optional("work", "G115", Text(1, 512), "A WORK.md that follows along."),
         optional("knowledge", "G116", Text(1, 512), "A KNOWLEDGE.md that is governed."),
         optional("display", "G117", Map(&DISPLAY), "Hints for those who show it."),

@@ -81,7 +81,7 @@ pub static TOOL: Shape = Shape {
             "non_interactive",
             "E013",
             Word(&["ask", "deny"]),
-            "What an ask becomes where nobody can be asked.",
+            "What an ask becomes where no person can be asked.",
         ),
         optional("data", "E014", Map(&DATA), "How sensitive the input is."),
         optional(
@@ -225,7 +225,7 @@ static RESULT: Shape = Shape {
             ]),
             "What happens to the rest.",
         ),
-        optional("redact", "", List(0, &Formed(&POINTER)), "Outputs that nobody is shown."),
+        optional("redact", "", List(0, &Formed(&POINTER)), "Outputs that Haft redacts."),
     ],
     moved: &[],
 };
@@ -306,7 +306,7 @@ pub static IMPORTED: Shape = Shape {
             "effects",
             "",
             Word(&["vouched"]),
-            "Somebody here vouches for the effects that the contract states.",
+            "The workspace vouches for the effects that the contract states.",
         ),
     ],
     moved: &[],

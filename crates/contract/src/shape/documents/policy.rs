@@ -124,7 +124,7 @@ pub static IDENTITIES: &[Takes] =
     &[Formed(&PRINCIPAL), Map(&BY_REFERENCE), Map(&BY_FILE), Map(&PERSON)];
 
 static BY_REFERENCE: Shape = Shape {
-    title: "somebody by reference",
+    title: "a principal by reference",
     strangers: Kept,
     fields: &[
         required("ref", "", Formed(&FILLED), "A registry reference."),
@@ -134,7 +134,7 @@ static BY_REFERENCE: Shape = Shape {
 };
 
 static BY_FILE: Shape = Shape {
-    title: "somebody by file",
+    title: "a principal by file",
     strangers: Kept,
     fields: &[
         required("file", "", Formed(&FILLED), "A file that describes them."),

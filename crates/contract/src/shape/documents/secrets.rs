@@ -100,9 +100,9 @@ pub static GRANTEE: Shape = Shape {
     title: "an access entry",
     strangers: Kept,
     fields: &[
-        optional("role", "", Formed(&FILLED), "Anybody with this role."),
+        optional("role", "", Formed(&FILLED), "Any actor with this role."),
         optional("userId", "", Formed(&FILLED), "This person."),
-        optional("cap", "", Formed(&CAPABILITY), "Whoever holds this capability."),
+        optional("cap", "", Formed(&CAPABILITY), "Any actor that holds this capability."),
         optional("tool", "", Formed(&FILLED), "This tool."),
         optional("workflow", "", Formed(&FILLED), "This workflow."),
     ],

@@ -58,7 +58,7 @@ static WORKSPACE: Shape = table(
             "non_interactive",
             "W004",
             Word(&["ask", "deny"]),
-            "What an ask becomes where nobody can be asked.",
+            "What an ask becomes where no person can be asked.",
         )
         .or("\"ask\""),
         optional(
@@ -145,7 +145,7 @@ static SERVER: Shape = table(
             "hosts",
             "W027",
             Set(&Formed(&HOST_NAME)),
-            "The names that callers from outside know it by; whoever is called so wants tokens.",
+            "Host names by which remote callers reach it; with one, every caller needs a token.",
         )
         .or("[]"),
         optional("oauth", "W016", Map(&OAUTH), "Whose access tokens are taken."),
@@ -248,7 +248,7 @@ static SURFACE: Shape = table(
         ),
         optional("only_reads", "", Flag, "Whether tools that may change something are left out.")
             .or("false"),
-        optional("nobody_there", "", Flag, "Whether nobody is there to take part in a call.")
+        optional("nobody_there", "", Flag, "Whether tools that ask a person are left out.")
             .or("false"),
         optional("all_schemas", "", Flag, "Whether the model cannot load schemas on the way.")
             .or("false"),

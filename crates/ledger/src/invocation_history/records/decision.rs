@@ -82,7 +82,7 @@ pub(super) fn refs(decision: &Decision, wanted: fn(Layer) -> bool) -> Vec<&str> 
 /// The reason, in the standard's form.
 pub(super) fn reason(opinion: Option<&Opinion>) -> Value {
     let Some(opinion) = opinion else {
-        return json!({"type": "other", "message": "nobody spoke up for the call"});
+        return json!({"type": "other", "message": "no rule or policy allows the call"});
     };
     let mut reason = json!({
         "type": kind(opinion.layer),
