@@ -20,12 +20,15 @@ fn recorded(opinion: serde_json::Value) -> Decision {
     }
 }
 
+/// The hooks of today: a name, and whether it is trusted.
+type Hooks = &'static [(&'static str, bool)];
+
 #[test]
 fn recorded_opinion_is_trusted_by_field_or_confirmed_mark() {
     let by = |rule: &str| json!({"layer": "hook", "says": "allow", "rule": rule, "reason": "fine"});
     let mut with_field = by("x");
     with_field["trusted"] = json!(true);
-    let cases: [(&str, _, &[(&str, bool)], bool); 8] = [
+    let cases: [(&str, _, Hooks, bool); 8] = [
         ("the record says so", with_field, &[], true),
         ("the record does not say so", by("x"), &[("x", true)], false),
         ("an earlier mark", by("trusted:x"), &[("y", false), ("x", true)], true),
