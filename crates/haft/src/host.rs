@@ -38,10 +38,10 @@ use haft_catalog::{CatalogEntry, DriverStates};
 use haft_driver::{Driver, Hook, Vault};
 use haft_drivers::Provision;
 use haft_ledger::Store;
-use haft_model::{Actor, Call, DriverId, Envelope, Role, Timestamp};
+use haft_model::{Actor, Call, DriverId, Envelope, Notice, Role, Timestamp};
 use haft_runtime::{
     BreakerOptions, CallOptions, Clock, DriverReadiness as _, Forms, NonInteractive, Options,
-    Reader, Receipt, Runtime, Unsent, WallClock,
+    Reader, Receipt, Runtime, Unsent, WallClock, World,
 };
 use haft_sandbox::{AddressGuard, Launcher};
 use tokio::task::JoinError;
@@ -241,10 +241,17 @@ impl Host {
 
     /// Puts a workspace in place of the one that holds.
     fn swap(&self, workspace: Workspace) {
+        let notices = world::notices(&workspace);
+        self.swap_with_notices(workspace, notices);
+    }
+
+    /// The same with notices about files that are not in force. One step: a reader never sees the new
+    /// workspace without them.
+    fn swap_with_notices(&self, workspace: Workspace, notices: Arc<[Notice]>) {
         let mut declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
         *declared = DeclaredDrivers::of(&workspace, &self.given, Some(&declared));
         let (world, watch) = world::build(&workspace, &self.given, &declared);
-        self.runtime.replace_world(world);
+        self.runtime.replace_world(World { notices, ..world });
         *self.watch.write().unwrap_or_else(PoisonError::into_inner) = watch;
         *self.workspace.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(workspace);
     }

@@ -63,8 +63,7 @@ impl Host {
         let mixed = mixed(&now, &next, &new)?;
         Ok(match mixed.filter(|mixed| !mixed.says_the_same(&now)) {
             Some(mixed) => {
-                self.swap(mixed);
-                self.tell(&next);
+                self.swap_with_notices(mixed, world::notices(&next));
                 ReloadOutcome::Partly(notices())
             }
             None => {
