@@ -168,7 +168,7 @@ fn misconfigurations_are_told_with_what_mends_them() {
     for words in [
         "`demo.run@1` is left alone: it failed 5 times in a row",
         "`demo.run@1` at `a.example:443` is left alone",
-        "haft call demo.run@1 --driver demo",
+        "haft call demo.run@1 --pin demo",
     ] {
         assert!(driver.contains(words), "{words}: {driver}");
     }

@@ -169,7 +169,7 @@ impl Host {
         let open = watch.open_circuits(now).into_iter().map(|(circuit, rest)| {
             let at = circuit.host.map(|host| format!(" at `{host}`")).unwrap_or_default();
             let words = format!("`{}`{at} is left alone: {}", circuit.tool, rest.reason());
-            let mend = format!("haft call {} --driver {}", circuit.tool, circuit.driver);
+            let mend = format!("haft call {} --pin {}", circuit.tool, circuit.driver);
             let what = format!("driver {}", circuit.driver);
             DoctorFinding::new(what, Degree::Broken, words).mended_by(mend)
         });
