@@ -6,7 +6,7 @@ use haft_model::EffectState;
 
 use crate::backend::Effect;
 use crate::history::History;
-use crate::scene::Told;
+use crate::scene::CallerReport;
 use crate::workspace::Tool;
 
 /// A promise that a history breaks.
@@ -41,7 +41,7 @@ fn is_none(effect: EffectState) -> bool {
 /// Whether a caller had the answer when an effect was sent. Without a key that makes it another
 /// intent: a call that was still in flight in some process is one more equal call.
 fn is_another(history: &History, effect: &Effect) -> bool {
-    let answered = |told: &Told| {
+    let answered = |told: &CallerReport| {
         told.intent == effect.intent && told.effect.is_done() && told.at <= effect.sent
     };
     !effect.keyed && history.told.iter().any(answered)

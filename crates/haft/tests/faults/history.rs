@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, Effect};
 use crate::process::Process;
-use crate::scene::{Recorded, Scene, Told};
+use crate::scene::{CallerReport, Recorded, Scene};
 use crate::store::FaultyStore;
 use crate::workspace::{Tool, Workspace};
 use crate::writer::STOPS;
@@ -27,7 +27,7 @@ pub(crate) struct History {
     pub(crate) struck: BTreeMap<&'static str, usize>,
     pub(crate) intents: usize,
     pub(crate) book: Vec<Effect>,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<CallerReport>,
     pub(crate) records: BTreeMap<InvocationId, Recorded>,
     /// Calls of living processes without an answer.
     pub(crate) unanswered: BTreeSet<InvocationId>,
@@ -202,7 +202,7 @@ impl Play {
     }
 
     /// Sends a call, sometimes to two processes at the same time, as a proxy or an impatient client does.
-    async fn sent(&self, intent: u64, round: u64, tool: Tool) -> Option<Told> {
+    async fn sent(&self, intent: u64, round: u64, tool: Tool) -> Option<CallerReport> {
         let id = format!("inv_{intent}_{round}");
         let first = self.any_process();
         if !self.scene.faults() || !self.scene.chance(150) {
@@ -224,7 +224,7 @@ impl Play {
         intent: u64,
         id: &str,
         tool: Tool,
-    ) -> Option<Told> {
+    ) -> Option<CallerReport> {
         let scene = &self.scene;
         let id = InvocationId::from(id);
         scene.note(&format!("{id} calls {} of {}", tool.name(), process.name));
@@ -241,7 +241,7 @@ impl Play {
             let began_down = !server.health.is_up();
             let envelope = runtime.call_under(id.clone(), call, manner).await;
             let ended_down = !server.health.is_up() && !play.is_over(&envelope.invocation_id).await;
-            let told = Told {
+            let told = CallerReport {
                 intent,
                 id: envelope.invocation_id.clone(),
                 effect: envelope.effect_state,
@@ -265,7 +265,7 @@ impl Play {
             // A client that leaves cancels its call, where that is still possible.
             gives_up.cancel();
         }
-        let told = Told { at: scene.machine.millis(), ..told.ok()?.ok()? };
+        let told = CallerReport { at: scene.machine.millis(), ..told.ok()?.ok()? };
         let flag = if told.unrecorded { ", unrecorded" } else { "" };
         let down = if told.ended_down { ", store down" } else { "" };
         scene.note(&format!("{} is told as {}{flag}{down}", told.id, told.effect));

@@ -46,7 +46,7 @@ pub(crate) struct Scene {
     random: Mutex<SeededRandom>,
     story: Mutex<Vec<String>>,
     struck: Mutex<BTreeMap<&'static str, usize>>,
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<CallerReport>>,
     /// The calls that began and did not end, with their processes.
     open: Mutex<BTreeMap<InvocationId, Arc<Process>>>,
     /// The calls whose end was accepted and is not on the disk, with their processes.
@@ -55,7 +55,7 @@ pub(crate) struct Scene {
 
 /// What a caller was told.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct CallerReport {
     pub(crate) intent: u64,
     pub(crate) id: InvocationId,
     pub(crate) effect: EffectState,
@@ -174,11 +174,11 @@ impl Scene {
         self.accepted.lock().unwrap().clear();
     }
 
-    pub(crate) fn tell(&self, told: Told) {
+    pub(crate) fn tell(&self, told: CallerReport) {
         self.told.lock().unwrap().push(told);
     }
 
-    pub(crate) fn told(&self) -> Vec<Told> {
+    pub(crate) fn told(&self) -> Vec<CallerReport> {
         self.told.lock().unwrap().clone()
     }
 
