@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use haft_driver::{
     Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, InquiryKind, Output,
-    PathTarget, Safe, TargetGuard, TargetKinds, Targets,
+    Safe, TargetGuard, TargetKinds, Targets,
 };
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
@@ -159,15 +159,8 @@ impl Mcp {
     /// The targets of a call: its server, and the files that its input names.
     fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
         let written = self.written()?;
-        let mut told = Targets::default();
-        let Ok(root) = self.place.real_root() else {
-            // Without a workspace root no path resolves, so the target counts as unresolved.
-            told.paths.push(PathTarget::Unresolved);
-            return Ok(told);
-        };
-        if kinds.paths {
-            told.paths = targets::paths(plan, &root);
-        }
+        let (root, mut told) = targets::of_input(plan, kinds, &self.place);
+        let Some(root) = root else { return Ok(told) };
         if let ServerLocation::Remote { .. } = written.server {
             if kinds.urls {
                 let (url, _) = reached::address(written, &self.place)?;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, PathTarget, TargetKinds, Targets};
+use haft_driver::{Attempt, BoxFuture, Driver, Failure, Output, TargetKinds, Targets};
 use haft_model::{Code, Digest, Plan, Secret, Stop};
 use haft_sandbox::{Access, Bounds, ConfinedProgram, MountedPath};
 use serde_json::{Map, json};
@@ -146,15 +146,8 @@ impl Sdk {
     /// The targets of a call: the interpreter with its package, and the files that its input names.
     /// The worker's script is Haft's own, and no call supplies it.
     fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
-        let mut told = Targets::default();
-        let Ok(root) = self.place.real_root() else {
-            // Without its workspace nothing runs, and until then the target may be anything.
-            told.paths.push(PathTarget::Unresolved);
-            return Ok(told);
-        };
-        if kinds.paths {
-            told.paths = targets::paths(plan, &root);
-        }
+        let (root, mut told) = targets::of_input(plan, kinds, &self.place);
+        let Some(root) = root else { return Ok(told) };
         if kinds.commands {
             let package = Package::read(&self.declared)?;
             let by = Interpreter::of(&package, &root, &self.place)?;

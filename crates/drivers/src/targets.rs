@@ -7,7 +7,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use haft_driver::{CommandLine, PathTarget, ProgramFile, TargetGuard, Targets, path_texts};
+use haft_driver::{
+    CommandLine, PathTarget, ProgramFile, TargetGuard, TargetKinds, Targets, path_texts,
+};
 use haft_model::{Plan, Stop};
 
 use crate::WorkingFolder;
@@ -52,6 +54,22 @@ pub(crate) fn paths(plan: &Plan, root: &Path) -> Vec<PathTarget> {
     let mut paths: Vec<PathTarget> = texts.map(|text| resolved(root, text)).collect();
     paths.dedup();
     paths
+}
+
+/// The workspace root and the targets that an input names. Without a root no path resolves, so the
+/// target may be anything: those are the only targets then.
+pub(crate) fn of_input(
+    plan: &Plan,
+    kinds: TargetKinds,
+    place: &WorkingFolder,
+) -> (Option<PathBuf>, Targets) {
+    let root = place.real_root().ok();
+    let paths = match &root {
+        None => vec![PathTarget::Unresolved],
+        Some(root) if kinds.paths => paths(plan, root),
+        Some(_) => Vec::new(),
+    };
+    (root, Targets { paths, ..Targets::default() })
 }
 
 /// Refuses targets that differ from the authorized ones, or that the policy denies.
