@@ -48,7 +48,7 @@ fn program_file(called: &str, driver: &str, place: &WorkingFolder, root: &Path) 
 }
 
 /// The resolved paths of an input, under the contract's field names and under the backend's.
-pub(crate) fn paths(plan: &Plan, root: &Path) -> Vec<PathTarget> {
+fn paths(plan: &Plan, root: &Path) -> Vec<PathTarget> {
     let mapped = plan.mapped();
     let texts = path_texts(&plan.input).into_iter().chain(path_texts(&mapped));
     let mut paths: Vec<PathTarget> = texts.map(|text| resolved(root, text)).collect();

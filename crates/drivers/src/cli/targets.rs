@@ -1,6 +1,6 @@
 //! Targets of a command line: the programs that it starts, and the files that its input names.
 
-use haft_driver::{PathTarget, TargetGuard, TargetKinds, Targets};
+use haft_driver::{TargetGuard, TargetKinds, Targets};
 use haft_model::{Plan, Stop};
 
 use super::command::Command;
@@ -14,18 +14,11 @@ pub(super) fn of(
     place: &WorkingFolder,
     kinds: TargetKinds,
 ) -> Targets {
-    let mut told = Targets::default();
-    let Ok(root) = place.real_root() else {
-        // Without its workspace nothing runs, and until then the target may be anything.
-        told.paths.push(PathTarget::Unresolved);
-        return told;
-    };
+    let (root, mut told) = targets::of_input(plan, kinds, place);
+    let Some(root) = root else { return told };
     if kinds.commands {
         let argv: Vec<String> = std::iter::once(&command.bin).chain(args).cloned().collect();
         told.commands.push(targets::command(&argv, &command.driver, place, &root));
-    }
-    if kinds.paths {
-        told.paths = targets::paths(plan, &root);
     }
     told
 }
