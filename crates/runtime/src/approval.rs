@@ -4,7 +4,7 @@
 //! either is authorized again.
 
 mod question;
-mod settled;
+mod settlement;
 
 use haft_ledger::QuestionRecord;
 use haft_model::{
@@ -25,7 +25,7 @@ use question::PeoplesAnswer;
 
 /// A call with its permit, and exactly the plan that the permit covers.
 pub(crate) struct PermittedCall {
-    pub(crate) understood: BoundPlan,
+    pub(crate) planned: BoundPlan,
     pub(crate) permit: Permit,
     pub(crate) call_input: PayloadRef,
     /// Hook opinions behind an allow by policy; `None` where approvers allowed the call.
@@ -40,12 +40,12 @@ impl CallPipeline<'_> {
         &mut self,
         call: &Call,
         heard: HookedPlan,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
-        let cleared = self.decide(call, heard, manner).await;
-        match &cleared {
-            Ok(cleared) => {
-                self.plan = Some(cleared.understood.plan.clone());
+        let permitted = self.decide(call, heard, options).await;
+        match &permitted {
+            Ok(permitted) => {
+                self.plan = Some(permitted.planned.plan.clone());
                 self.recorder.phase(CallPhase::Permission, PhaseOutcome::Ok);
             }
             Err(Halt::Stopped(_)) => {
@@ -53,55 +53,54 @@ impl CallPipeline<'_> {
             }
             Err(Halt::Pending(_) | Halt::Answered(_)) => {}
         }
-        cleared
+        permitted
     }
 
     async fn decide(
         &mut self,
         call: &Call,
         heard: HookedPlan,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
-        let HookedPlan { understood, mut opinions } = heard;
+        let HookedPlan { planned, mut opinions } = heard;
         let world = self.world.clone();
-        self.within_limits(&understood).await?;
-        let mut decision = self.judged(&world, &understood, &opinions).await?;
+        self.within_limits(&planned).await?;
+        let mut decision = self.judged(&world, &planned, &opinions).await?;
         if decision.verdict == Verdict::Ask {
-            let told =
-                self.notify_hooks(HookPoint::PermissionRequest, &understood, &decision).await;
+            let told = self.notify_hooks(HookPoint::PermissionRequest, &planned, &decision).await;
             if !told.opinions.is_empty() {
                 opinions.extend(told.opinions);
-                decision = self.judged(&world, &understood, &opinions).await?;
+                decision = self.judged(&world, &planned, &opinions).await?;
             }
         }
         match decision.verdict {
-            Verdict::Allow => self.allowed(understood, decision).await,
-            Verdict::Deny => Err(self.denied(&understood, decision).await.into()),
-            Verdict::Ask => self.ask(call, understood, opinions, decision, manner).await,
+            Verdict::Allow => self.allowed(planned, decision).await,
+            Verdict::Deny => Err(self.denied(&planned, decision).await.into()),
+            Verdict::Ask => self.ask(call, planned, opinions, decision, options).await,
         }
     }
 
     /// Allow by policy: freezes the authorized input and issues a permit for exactly that plan.
     pub(crate) async fn allowed(
         &mut self,
-        understood: BoundPlan,
+        planned: BoundPlan,
         decision: Decision,
     ) -> Result<PermittedCall, Halt> {
         let until = later(self.recorder.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &understood.plan, self.recorder.id(), until);
+        let permit = Permit::of_decision(&decision, &planned.plan, self.recorder.id(), until);
         let permit = permit.ok_or_else(|| Stop::new(Code::Internal, "an allow gave no permit"))?;
-        let call_input = self.keep(&understood.plan.input);
+        let call_input = self.keep(&planned.plan.input);
         let heard = decision.opinions.iter();
         let heard = heard.filter(|said| said.is_heard());
         let heard = Some(heard.cloned().collect());
         let let_through = quota::let_through(&self.world, &decision);
-        self.decided(&understood, decision, Some(call_input.clone()), None).await?;
-        Ok(PermittedCall { understood, permit, call_input, heard, let_through })
+        self.decided(&planned, decision, Some(call_input.clone()), None).await?;
+        Ok(PermittedCall { planned, permit, call_input, heard, let_through })
     }
 
-    pub(crate) async fn denied(&mut self, understood: &BoundPlan, decision: Decision) -> Stop {
-        let stop = self.with_wait(refusal(&decision), understood).await;
-        match self.decided(understood, decision, None, None).await {
+    pub(crate) async fn denied(&mut self, planned: &BoundPlan, decision: Decision) -> Stop {
+        let stop = self.with_wait(refusal(&decision), planned).await;
+        match self.decided(planned, decision, None, None).await {
             Ok(()) => stop,
             Err(Halt::Stopped(failure)) => failure.stop,
             Err(Halt::Pending(_) | Halt::Answered(_)) => stop,
@@ -112,13 +111,13 @@ impl CallPipeline<'_> {
     /// allow; a deny stays a deny whatever the hooks say.
     async fn decided(
         &mut self,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
         decision: Decision,
         call_input: Option<PayloadRef>,
         answer: Option<PeoplesAnswer<'_>>,
     ) -> Result<(), Halt> {
         // The question is about the input before the approver edited it, so that input is recorded.
-        let judged = answer.as_ref().map_or(&understood.plan.input, |answer| answer.asked_about);
+        let judged = answer.as_ref().map_or(&planned.plan.input, |answer| answer.asked_about);
         let permission_input = self.keep(judged);
         self.policies = crate::authorize::spoke(&decision);
         let (mode, question, mutations) = match answer {
@@ -140,7 +139,7 @@ impl CallPipeline<'_> {
             expires_at,
             mode: mode.to_owned(),
         })));
-        let told = self.notify_hooks(HookPoint::PermissionDecision, understood, &decision).await;
+        let told = self.notify_hooks(HookPoint::PermissionDecision, planned, &decision).await;
         match told.no.filter(|_| decision.verdict == Verdict::Allow) {
             Some(no) => Err(no.into()),
             None => Ok(()),
@@ -151,33 +150,33 @@ impl CallPipeline<'_> {
     pub(crate) async fn ask(
         &mut self,
         call: &Call,
-        mut understood: BoundPlan,
+        mut planned: BoundPlan,
         opinions: Vec<Opinion>,
         mut decision: Decision,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
         loop {
-            if let Err(stop) = self.approver_is_reachable(&understood, manner) {
-                self.decided(&understood, decision, None, None).await?;
+            if let Err(stop) = self.approver_is_reachable(&planned, options) {
+                self.decided(&planned, decision, None, None).await?;
                 return Err(stop.into());
             }
             // The question refers to the authorized input by its digest, so the payload has to
             // exist.
-            self.keep(&understood.plan.input);
-            let question = self.question(&understood, decision);
+            self.keep(&planned.plan.input);
+            let question = self.question(&planned, decision);
             self.recorder.note(Event::PermissionRequested(Box::new(question.clone())));
             self.recorder.claim(&self.runtime.options);
             self.recorder.save().await?;
-            match self.answered(call, &understood, question, manner).await? {
-                Ending::Cleared(cleared) => return Ok(*cleared),
-                Ending::AskAgain(changed) => understood = *changed,
+            match self.answered(call, &planned, question, options).await? {
+                Ending::Permitted(permitted) => return Ok(*permitted),
+                Ending::AskAgain(changed) => planned = *changed,
             }
             // The plan changed while the question was open, so policy evaluates it like a new call.
             let world = self.world.clone();
-            decision = self.judged(&world, &understood, &opinions).await?;
+            decision = self.judged(&world, &planned, &opinions).await?;
             match decision.verdict {
-                Verdict::Allow => return self.allowed(understood, decision).await,
-                Verdict::Deny => return Err(self.denied(&understood, decision).await.into()),
+                Verdict::Allow => return self.allowed(planned, decision).await,
+                Verdict::Deny => return Err(self.denied(&planned, decision).await.into()),
                 Verdict::Ask => {}
             }
         }
@@ -187,22 +186,22 @@ impl CallPipeline<'_> {
     pub(crate) async fn judged(
         &self,
         world: &World,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
-        let plan = self.judged_as(&understood.plan);
-        let targets = &understood.targets;
-        self.runtime.judge(world, &understood.entry, &plan, targets, opinions).await
+        let plan = self.judged_as(&planned.plan);
+        let targets = &planned.targets;
+        self.runtime.judge(world, &planned.entry, &plan, targets, opinions).await
     }
 
     /// Refuses an ask that has neither an interactive prompt nor an inbox to go to.
     fn approver_is_reachable(
         &self,
-        understood: &BoundPlan,
-        manner: &CallOptions<'_>,
+        planned: &BoundPlan,
+        options: &CallOptions<'_>,
     ) -> Result<(), Stop> {
-        let contract = &understood.entry.contract;
-        if manner.prompt.is_some() || self.inbox_may_be_used(understood) {
+        let contract = &planned.entry.contract;
+        if options.prompt.is_some() || self.inbox_may_be_used(planned) {
             return Ok(());
         }
         let words =
@@ -212,8 +211,8 @@ impl CallPipeline<'_> {
     }
 
     /// Whether the workspace and the contract let questions about this tool wait in the inbox.
-    pub(crate) fn inbox_may_be_used(&self, understood: &BoundPlan) -> bool {
-        let extras = &understood.entry.contract.tool.extras;
+    pub(crate) fn inbox_may_be_used(&self, planned: &BoundPlan) -> bool {
+        let extras = &planned.entry.contract.tool.extras;
         self.runtime.options.non_interactive == NonInteractive::Ask
             && extras.non_interactive.as_deref() != Some("deny")
     }
@@ -222,28 +221,28 @@ impl CallPipeline<'_> {
     pub(crate) async fn answered(
         &mut self,
         call: &Call,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
         question: Question,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<Ending, Halt> {
-        let mut prompt = manner.prompt;
-        let mut tell = manner.tell;
+        let mut prompt = options.prompt;
+        let mut tell = options.tell;
         loop {
             let record = self.record_of(&question.id).await?;
-            if let Some(ending) = self.ended(call, understood, &question, &record).await? {
+            if let Some(ending) = self.ended(call, planned, &question, &record).await? {
                 return Ok(ending);
             }
-            let pending = manner.patience == Patience::Leave && prompt.is_none();
+            let pending = options.patience == Patience::Leave && prompt.is_none();
             if pending {
                 return Err(Halt::Pending(Box::new(question)));
             }
             let replied = match prompt.take() {
-                Some(prompt) => self.prompt_caller(prompt, &question, &record, manner).await?,
+                Some(prompt) => self.prompt_caller(prompt, &question, &record, options).await?,
                 None => {
                     if let Some(tell) = tell.take() {
                         let _ = caught(|| tell(&question));
                     }
-                    self.wait(&question, manner).await?;
+                    self.wait(&question, options).await?;
                     None
                 }
             };
@@ -260,7 +259,7 @@ impl CallPipeline<'_> {
         prompt: &dyn Prompt,
         question: &Question,
         before: &QuestionRecord,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<Option<Reply>, Halt> {
         // A prompt that panics gives no answer; the question stays in the inbox.
         let Ok(asking) = caught(|| prompt.ask(question)) else { return Ok(None) };
@@ -268,7 +267,7 @@ impl CallPipeline<'_> {
         loop {
             tokio::select! {
                 reply = &mut asking => return Ok(reply.unwrap_or_default()),
-                waited = self.wait(question, manner) => waited?,
+                waited = self.wait(question, options) => waited?,
             }
             let now = self.record_of(&question.id).await?;
             if now.answers.len() > before.answers.len() || now.state != before.state {
@@ -290,17 +289,17 @@ impl CallPipeline<'_> {
     pub(crate) async fn ask_again(
         &mut self,
         call: &Call,
-        understood: BoundPlan,
-        manner: &CallOptions<'_>,
+        planned: BoundPlan,
+        options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
         let reason = "the permission ran out while the call waited for its turn";
         if !self.recorder.may_note(Status::AwaitingApproval) {
             return Err(Stop::new(Code::ApprovalExpired, reason).into());
         }
         let world = self.world.clone();
-        let mut decision = self.judged(&world, &understood, &[]).await?;
+        let mut decision = self.judged(&world, &planned, &[]).await?;
         if decision.verdict == Verdict::Deny {
-            return Err(self.denied(&understood, decision).await.into());
+            return Err(self.denied(&planned, decision).await.into());
         }
         let lapse = Opinion::new(Layer::Fault, Says::Ask, reason).firm(Firmness::Always);
         decision.verdict = Verdict::Ask;
@@ -309,15 +308,15 @@ impl CallPipeline<'_> {
         if decision.needs.is_empty() {
             decision.needs.push(Needs::default());
         }
-        self.ask(call, understood, Vec::new(), decision, manner).await
+        self.ask(call, planned, Vec::new(), decision, options).await
     }
 
     /// Sleeps for one poll interval (`options.look`), or until shutdown or cancellation.
-    async fn wait(&mut self, question: &Question, manner: &CallOptions<'_>) -> Result<(), Halt> {
+    async fn wait(&mut self, question: &Question, options: &CallOptions<'_>) -> Result<(), Halt> {
         let id = self.recorder.id().clone();
         let look =
             tokio::time::timeout(self.runtime.options.look, self.runtime.shutdown.cancelled());
-        match self.unless_called_off(manner, look).await {
+        match self.unless_called_off(options, look).await {
             None => return Err(self.withdrawn(question).into()),
             // Approvers may answer while no process waits for the question.
             Some(Ok(())) => return Err(Halt::Pending(Box::new(question.clone()))),
@@ -346,7 +345,7 @@ impl CallPipeline<'_> {
 /// Outcome of a question that was not refused.
 pub(crate) enum Ending {
     /// Approved: the call may run with this permit.
-    Cleared(Box<PermittedCall>),
+    Permitted(Box<PermittedCall>),
     /// The plan changed while the question was open, so the approval does not cover it.
     AskAgain(Box<BoundPlan>),
 }

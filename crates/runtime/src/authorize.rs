@@ -121,8 +121,8 @@ impl Runtime {
             },
         };
         let (unready, targets) = match BoundPlan::of(&world, call, &entry, input, &outlook) {
-            Ok(understood) => {
-                (self.quotas.room(&world, &entry, &plan, now).await.err(), understood.targets)
+            Ok(planned) => {
+                (self.quotas.room(&world, &entry, &plan, now).await.err(), planned.targets)
             }
             Err(stop) => (Some(stop), Targets::default()),
         };
@@ -166,15 +166,15 @@ impl Runtime {
 }
 
 /// The target guard of a running call; empty where no rule compares targets.
-pub(crate) fn guard(world: &World, understood: &BoundPlan, now: Timestamp) -> TargetGuard {
-    let plan = &understood.plan;
+pub(crate) fn guard(world: &World, planned: &BoundPlan, now: Timestamp) -> TargetGuard {
+    let plan = &planned.plan;
     if world.rulebook.target_kinds(plan.tool.id.as_str()).is_empty() {
         return TargetGuard::default();
     }
-    let entry = &understood.entry;
+    let entry = &planned.entry;
     let (usage, circumstances) = (Usage::default(), Circumstances::default());
     let grant = entry.contract.grant_key();
-    let matter = matter(entry, plan, &understood.targets, &grant, &usage, &circumstances);
+    let matter = matter(entry, plan, &planned.targets, &grant, &usage, &circumstances);
     TargetGuard::of(&world.rulebook, &matter, now)
 }
 

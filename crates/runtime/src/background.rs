@@ -14,9 +14,9 @@ pub(crate) fn takes_long(entry: &CatalogEntry) -> bool {
 }
 
 /// Refuses a caller without task support where the contract requires background calls.
-pub(crate) fn is_for(entry: &CatalogEntry, manner: &CallOptions<'_>) -> Result<(), Stop> {
+pub(crate) fn is_for(entry: &CatalogEntry, options: &CallOptions<'_>) -> Result<(), Stop> {
     let required = entry.contract.tool.extras.background.as_deref() == Some("required");
-    if !required || manner.background != Background::Unknown {
+    if !required || options.background != Background::Unknown {
         return Ok(());
     }
     let words = format!(
@@ -30,9 +30,9 @@ pub(crate) fn is_for(entry: &CatalogEntry, manner: &CallOptions<'_>) -> Result<(
 impl CallPipeline<'_> {
     /// Releases a caller that polls for the result, with a pending envelope. The call is on record
     /// first, so that any process can answer the poll.
-    pub(crate) async fn let_go(&mut self, manner: &CallOptions<'_>, effect: EffectState) {
-        let Some(leave) = manner.leave.as_ref().filter(|_| !self.detached) else { return };
-        if manner.background != Background::Leave {
+    pub(crate) async fn let_go(&mut self, options: &CallOptions<'_>, effect: EffectState) {
+        let Some(leave) = options.leave.as_ref().filter(|_| !self.detached) else { return };
+        if options.background != Background::Leave {
             return;
         }
         let shown = self.recorder.show(&self.runtime.options).await;

@@ -3,17 +3,17 @@
 //!
 //! INVARIANT: a valid batch yields exactly one envelope for each call.
 
-mod course;
-mod crew;
 mod discard;
 mod document;
+mod duplicates;
+mod membership;
 mod order;
-mod planned;
-mod released;
-mod seat;
+mod planning;
+mod result_stream;
+mod scheduler;
+mod task_set;
 #[cfg(test)]
 mod tests;
-mod twins;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -24,13 +24,13 @@ use haft_model::{
 };
 
 use crate::{CallOptions, Runtime};
-use course::BatchTurn;
-pub(crate) use crew::Crew;
 pub use discard::{BatchHandle, Discarding};
 pub use document::{BatchDocument, WrittenCall};
-use planned::Plan;
-pub use released::{BatchNews, ResultStream};
-pub(crate) use seat::{DeferredModifiers, Seat, Turns};
+pub(crate) use membership::{DeferredModifiers, Membership, Turns};
+use planning::Plan;
+pub use result_stream::{BatchNews, ResultStream};
+use scheduler::BatchTurn;
+pub(crate) use task_set::TaskSet;
 
 /// Calls that one request submits together.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,15 +90,15 @@ impl Runtime {
     pub fn batch<'r>(
         &'r self,
         batch: Batch,
-        manner: CallOptions<'r>,
+        options: CallOptions<'r>,
     ) -> Result<ResultStream<'r>, Stop> {
-        let Plan { name, policy, course, ids, names, after, alone, fact } =
-            planned::plan(self, &batch)?;
-        let twins = twins::twins(&batch.calls);
+        let Plan { name, policy, scheduler, ids, names, after, alone, fact } =
+            planning::plan(self, &batch)?;
+        let twins = duplicates::twins(&batch.calls);
         let actor = batch.calls.first().map(|member| member.call.actor.clone());
-        let seats = Seat::all(&course, names, policy.clone(), alone);
-        let members = batch.calls.into_iter().zip(seats).zip(after).enumerate();
-        let works = members.map(|(index, ((member, mut seat), after))| {
+        let memberships = Membership::all(&scheduler, names, policy.clone(), alone);
+        let members = batch.calls.into_iter().zip(memberships).zip(after).enumerate();
+        let works = members.map(|(index, ((member, mut membership), after))| {
             let id = ids.get(index).cloned().unwrap_or_else(crate::pipeline::new_id);
             let mut call = member.call;
             call.batch = Some(BatchPlace {
@@ -108,14 +108,14 @@ impl Runtime {
                 twin: twins.get(index).copied().unwrap_or(0),
                 policy: Some(policy.clone()),
             });
-            seat.priority = member.priority;
-            let manner = CallOptions { cancel: course.caller(index), ..manner.clone() };
-            let work = self.seated(call, id, manner, seat);
+            membership.priority = member.priority;
+            let options = CallOptions { cancel: scheduler.caller(index), ..options.clone() };
+            let work = self.run_member(call, id, options, membership);
             Box::pin(work) as Pin<Box<dyn Future<Output = Envelope> + Send + 'r>>
         });
-        let crew = Crew::new(works);
-        let handle = BatchHandle::new(self, name, course, ids, actor);
-        Ok(ResultStream::new(handle, crew, policy, manner.cancel, fact))
+        let task_set = TaskSet::new(works);
+        let handle = BatchHandle::new(self, name, scheduler, ids, actor);
+        Ok(ResultStream::new(handle, task_set, policy, options.cancel, fact))
     }
 
     /// Runs a batch and collects every result in request order. Deferred context modifiers are not
@@ -123,9 +123,9 @@ impl Runtime {
     pub async fn batch_all(
         &self,
         batch: Batch,
-        manner: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> Result<Vec<Envelope>, Stop> {
-        let mut released = self.batch(batch, manner)?;
+        let mut released = self.batch(batch, options)?;
         let mut all = BTreeMap::new();
         while let Some((index, envelope)) = released.next().await {
             all.insert(index, envelope);

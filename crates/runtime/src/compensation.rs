@@ -2,8 +2,8 @@
 //!
 //! INVARIANT: at most one compensation of a call is under way.
 
-mod ended;
 mod input;
+mod outcome;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -42,10 +42,10 @@ impl Runtime {
         &self,
         id: &InvocationId,
         actor: &Actor,
-        manner: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> Result<Envelope, Stop> {
         let call = self.compensation(id, actor).await?;
-        Ok(self.call(call, manner).await)
+        Ok(self.call(call, options).await)
     }
 
     /// The compensating call, as [`Runtime::compensate`] makes it.
@@ -161,9 +161,11 @@ impl CallPipeline<'_> {
         let runtime = self.runtime;
         let story = runtime.caught_up(original, &call.actor).await?;
         let world = self.world.clone();
-        let (meant, floor) = runtime.undoing_call(&world, &story, &call.actor).await?;
+        let (identity, floor) = runtime.undoing_call(&world, &story, &call.actor).await?;
         let sent = call.sent.as_ref().map(|text| serde_json::from_str(text).unwrap_or_default());
-        if meant.tool != call.tool || meant.input != sent.unwrap_or_else(|| call.input.clone()) {
+        if identity.tool != call.tool
+            || identity.input != sent.unwrap_or_else(|| call.input.clone())
+        {
             let words = format!("the contract of `{original}` says something else about undoing");
             return Err(Stop::new(Code::Conflict, words)
                 .help("leave it to `compensate` to make the call")

@@ -3,10 +3,10 @@
 //! INVARIANT: no driver runs without a permit for the plan, and no write is sent before its
 //! submission is durable in the ledger.
 
-mod asking;
 mod attempts;
 mod fallback;
 mod form;
+mod inquiry;
 mod reporting;
 mod running;
 mod submission;
@@ -39,41 +39,41 @@ impl CallPipeline<'_> {
     pub(crate) async fn execute_permitted(
         &mut self,
         call: &Call,
-        mut cleared: PermittedCall,
-        manner: &CallOptions<'_>,
+        mut permitted: PermittedCall,
+        options: &CallOptions<'_>,
     ) -> Result<Output, Halt> {
-        if background::takes_long(&cleared.understood.entry) {
+        if background::takes_long(&permitted.planned.entry) {
             let nothing = self.unsent(EffectState::None);
-            Box::pin(self.let_go(manner, nothing)).await;
+            Box::pin(self.let_go(options, nothing)).await;
         }
-        let (cleared, _slot) = loop {
-            let slot = self.schedule(&cleared, manner).await;
+        let (permitted, _slot) = loop {
+            let slot = self.schedule(&permitted, options).await;
             let lapse = match &slot {
-                Ok(_) => self.lapse(&cleared).await,
+                Ok(_) => self.lapse(&permitted).await,
                 Err(stop) => Err(stop.clone()),
             };
             // The slot is free for others while an approver is asked.
             let again = match self.recorder.phase_unless(CallPhase::Schedule, lapse)? {
-                None => break (cleared, slot?),
+                None => break (permitted, slot?),
                 Some(lapse) => {
                     drop(slot);
                     match lapse {
-                        Lapse::Permission => self.ask_again(call, cleared.understood, manner).await,
-                        Lapse::Budget => self.judge_again(call, cleared.understood, manner).await,
+                        Lapse::Permission => self.ask_again(call, permitted.planned, options).await,
+                        Lapse::Budget => self.judge_again(call, permitted.planned, options).await,
                     }
                 }
             };
             if let Err(Halt::Stopped(_)) = &again {
                 self.recorder.phase(CallPhase::Schedule, PhaseOutcome::Failed);
             }
-            cleared = again?;
+            permitted = again?;
         };
-        let workload = validate::Workload::of_value(&cleared.understood.plan.input);
-        if let Err(stop) = workload.run(|| self.verify_input_unchanged(&cleared)) {
+        let workload = validate::Workload::of_value(&permitted.planned.plan.input);
+        if let Err(stop) = workload.run(|| self.verify_input_unchanged(&permitted)) {
             self.recorder.phase(CallPhase::Execute, PhaseOutcome::Failed);
             return Err(stop.into());
         }
-        let outcome = self.try_drivers(call, cleared, manner).await;
+        let outcome = self.try_drivers(call, permitted, options).await;
         let ended = match &outcome {
             Ok(_) => PhaseOutcome::Ok,
             Err(_) => PhaseOutcome::Failed,
@@ -84,14 +84,14 @@ impl CallPipeline<'_> {
 
     async fn schedule(
         &mut self,
-        cleared: &PermittedCall,
-        manner: &CallOptions<'_>,
+        permitted: &PermittedCall,
+        options: &CallOptions<'_>,
     ) -> Result<Turns, Stop> {
-        let locks = queue::locks(&cleared.understood, cleared.understood.facts)?;
+        let locks = queue::locks(&permitted.planned, permitted.planned.facts)?;
         if self.recorder.may_note(Status::Queued) {
             self.recorder.note(Event::Queued(Queued {
                 locks: locks.iter().map(|lock| self.redactor.text(lock).0).collect(),
-                is_concurrency_safe: cleared.understood.facts.is_concurrency_safe,
+                is_concurrency_safe: permitted.planned.facts.is_concurrency_safe,
                 max_parallel: self.runtime.queue.max_parallel(),
             }));
         }
@@ -99,18 +99,18 @@ impl CallPipeline<'_> {
             // The parent call holds a slot and the locks already.
             return Ok(Turns::of_another());
         }
-        let turn = self.turn(&locks, cleared.understood.facts.is_concurrency_safe);
-        let slot = self.in_sight(manner, turn).await;
+        let turn = self.turn(&locks, permitted.planned.facts.is_concurrency_safe);
+        let slot = self.in_sight(options, turn).await;
         slot.unwrap_or_else(|| Err(called_off("while it waited for its turn")))
     }
 
     /// Final check before the effect: the input is the authorized one and still valid.
-    fn verify_input_unchanged(&self, cleared: &PermittedCall) -> Result<(), Stop> {
-        let plan = &cleared.understood.plan;
-        if Digest::of_bytes(&haft_model::canonical(&plan.input)) != cleared.call_input.digest {
+    fn verify_input_unchanged(&self, permitted: &PermittedCall) -> Result<(), Stop> {
+        let plan = &permitted.planned.plan;
+        if Digest::of_bytes(&haft_model::canonical(&plan.input)) != permitted.call_input.digest {
             return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
         }
-        let again = validate::parse(&cleared.understood.entry, plan.input.clone(), Sender::Host)?;
+        let again = validate::parse(&permitted.planned.entry, plan.input.clone(), Sender::Host)?;
         match again == plan.input {
             true => Ok(()),
             false => Err(Stop::new(Code::InputMutation, "the input changed after it was judged")),
@@ -120,13 +120,13 @@ impl CallPipeline<'_> {
     /// Runs one attempt; its start and end are recorded.
     async fn execute(
         &mut self,
-        cleared: &PermittedCall,
-        manner: &CallOptions<'_>,
+        permitted: &PermittedCall,
+        options: &CallOptions<'_>,
         until: Instant,
     ) -> Result<Output, Failure> {
-        let plan = &cleared.understood.plan;
+        let plan = &permitted.planned.plan;
         let mutates = plan.effects.may_mutate();
-        let driver = &cleared.understood.driver;
+        let driver = &permitted.planned.driver;
         let runtime = self.runtime;
         let circuit = || Circuit {
             driver: plan.route.driver.clone(),
@@ -146,14 +146,14 @@ impl CallPipeline<'_> {
         self.recorder.note(Event::Started(Started {
             attempt: self.attempt,
             driver: plan.route.driver.clone(),
-            call_input: cleared.call_input.digest.clone(),
+            call_input: permitted.call_input.digest.clone(),
             fence: self.recorder.fence().map_or(0, |fence| fence.0),
-            charge: self.charge(cleared),
+            charge: self.charge(permitted),
         }));
         let mut submitted = None;
         if mutates {
             if !reports {
-                submitted = Some(self.submitted(cleared));
+                submitted = Some(self.submitted(permitted));
             }
             // INVARIANT: decision, binding and "submitted" are on the disk before the effect.
             if let Err(stop) = self.recorder.save().await {
@@ -173,13 +173,13 @@ impl CallPipeline<'_> {
         };
         let wish = self.in_flight.wish.clone();
         let (closing, pulse) = (&self.runtime.shutdown, self.runtime.timer.clone());
-        let mut running = Running::new(cleared, manner, wish, closing, until, pulse);
+        let mut running = Running::new(permitted, options, wish, closing, until, pulse);
         (running.mutates, running.effect) = (mutates, effect);
         running.clearance = submitted.map(|at| self.recorder.clearance(&self.runtime.options, &at));
         if self.people_fill_in(&running) {
             (running.people, running.time) = (true, Allowance::holdable(until.into_std()));
         }
-        let outcome = self.drive(&mut running, cleared).await;
+        let outcome = self.drive(&mut running, permitted).await;
         self.withdraw_forms(&mut running, "the attempt ended before it was answered");
         let outcome = outcome.map_err(|failure| running.why_unanswered(failure));
         let outcome = self.attempt_ended(outcome, &running);
@@ -199,12 +199,12 @@ impl CallPipeline<'_> {
     async fn drive(
         &mut self,
         running: &mut Running<'_>,
-        cleared: &PermittedCall,
+        permitted: &PermittedCall,
     ) -> Result<Output, Failure> {
         let (link, mut said) = Link::new();
-        let plan = &cleared.understood.plan;
+        let plan = &permitted.planned.plan;
         let attempt = Attempt::new(
-            &cleared.permit,
+            &permitted.permit,
             plan,
             self.attempt,
             running.deadline.into_std(),
@@ -216,12 +216,9 @@ impl CallPipeline<'_> {
         let attempt = attempt.traced(self.trace.clone());
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let attempt = attempt.timed(running.time.clone());
-        let attempt = attempt.guarded(authorize::guard(
-            &self.world,
-            &cleared.understood,
-            self.recorder.now(),
-        ));
-        let driver = &cleared.understood.driver;
+        let attempt =
+            attempt.guarded(authorize::guard(&self.world, &permitted.planned, self.recorder.now()));
+        let driver = &permitted.planned.driver;
         // INVARIANT: nothing stands between this check and the driver. A process that was suspended
         // after it recorded the submission, and may have lost its lease, sends nothing.
         if let Some(Err(failure)) = running.clearance.as_ref().map(Clearance::check) {
@@ -271,8 +268,8 @@ impl CallPipeline<'_> {
                     EffectState::Submitted => Box::pin(self.submit_again(running)).await,
                     _ => Ok(()),
                 };
-                let cleared = running.clearance.clone().unwrap_or_default();
-                let _ = reply.send(recorded.map(|()| cleared));
+                let clearance = running.clearance.clone().unwrap_or_default();
+                let _ = reply.send(recorded.map(|()| clearance));
             }
             DriverMessage::Wanted { slug, outcome, reply } => {
                 let recorded = self.record_secret_use(running, slug, outcome).await;
@@ -352,7 +349,7 @@ impl CallPipeline<'_> {
         };
         if running.effect == EffectState::NotSubmitted && effect.may_have_happened() {
             // The driver did not report its submission; the ledger records it all the same.
-            self.submitted(running.cleared);
+            self.submitted(running.permitted);
         }
         if let (Some(reason), Some(fact)) = (running.stopping, running.cancel_outcome(&outcome)) {
             self.note_cancel(running, fact, reason);

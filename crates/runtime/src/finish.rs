@@ -1,9 +1,9 @@
 //! Result envelope (phases 10 to 13): validates, redacts, persists and emits one for every call.
 
 mod context;
-mod held;
-mod observed;
+mod persistence;
 mod post_hooks;
+mod unrecorded;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::render;
 use crate::validate::{self, Workload};
-use held::HeldResult;
+use persistence::PersistedResult;
 
 /// Outcome of a call, before the envelope is composed.
 struct Came {
@@ -109,7 +109,7 @@ impl CallPipeline<'_> {
     }
 
     /// Reports a fully redacted result as an error; the effect state is unchanged.
-    fn withheld(&self, came: Came, held: &HeldResult) -> Came {
+    fn withheld(&self, came: Came, held: &PersistedResult) -> Came {
         let full = held.redacted.as_ref().is_some_and(|redacted| redacted.state == "full");
         if came.error.is_some() || !full {
             return came;
@@ -142,7 +142,7 @@ impl CallPipeline<'_> {
     }
 
     /// Composes the envelope, and records redaction and persistence.
-    fn envelope(&mut self, came: &Came, held: HeldResult) -> Envelope {
+    fn envelope(&mut self, came: &Came, held: PersistedResult) -> Envelope {
         if let Some(redacted) = &held.redacted {
             self.recorder.note(Event::Redacted(redacted.clone()));
         }
@@ -155,7 +155,7 @@ impl CallPipeline<'_> {
         envelope
     }
 
-    fn composed(&self, came: &Came, held: HeldResult) -> Envelope {
+    fn composed(&self, came: &Came, held: PersistedResult) -> Envelope {
         let status = match &came.error {
             Some(error) => error.result_status(),
             None => ResultStatus::Succeeded,
@@ -252,7 +252,7 @@ impl CallPipeline<'_> {
             is_error: envelope.is_error,
         }));
         // The batch yields a result that has to wait for others.
-        let now = self.seat.as_ref().is_none_or(|seat| seat.is_its_turn());
+        let now = self.membership.as_ref().is_none_or(|membership| membership.is_its_turn());
         if now && self.executed && self.recorder.status().may_become(Status::Yielded) {
             self.recorder.note(Event::Yielded(Yielded {}));
         }
@@ -386,7 +386,7 @@ fn rounded(numbers: usize) -> Vec<String> {
 }
 
 /// Model-facing content of an error: the error first, then the output if there is one.
-fn error_shown(error: &ToolError, held: &HeldResult, is_output: bool) -> Vec<Content> {
+fn error_shown(error: &ToolError, held: &PersistedResult, is_output: bool) -> Vec<Content> {
     let help = error.help.as_ref().map(|help| format!("\n{help}")).unwrap_or_default();
     let text = format!("{} ({}){help}", error.message, error.error_code);
     let mut shown = vec![Content::Text { text }];

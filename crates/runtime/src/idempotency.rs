@@ -27,40 +27,40 @@ impl CallPipeline<'_> {
         call: &Call,
         entry: &CatalogEntry,
         input: &Value,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<(), Halt> {
         let (id, now) = (self.recorder.id().clone(), self.recorder.now());
-        let Some(mut meant) = identity::identify(call, entry, input, &id, now)? else {
+        let Some(mut identity) = identity::identify(call, entry, input, &id, now)? else {
             return Ok(());
         };
         let carrying = loop {
-            match self.runtime.single_flight.take(&meant, &id) {
+            match self.runtime.single_flight.take(&identity, &id) {
                 Ok(carrying) => break carrying,
-                Err(other) if other.binding != meant.binding => {
+                Err(other) if other.binding != identity.binding => {
                     return Err(key_reused(&other.id).into());
                 }
-                Err(other) => self.await_flight(call, other, manner).await?,
+                Err(other) => self.await_flight(call, other, options).await?,
             }
         };
-        let record = self.intent_record(&meant).await?;
-        let holder = match self.dedup_verdict(entry, &meant, record.as_ref()) {
+        let record = self.intent_record(&identity).await?;
+        let holder = match self.dedup_verdict(entry, &identity, record.as_ref()) {
             DedupVerdict::New(holder) => holder,
             DedupVerdict::Conflict => return Err(conflict(record).into()),
             DedupVerdict::Same => {
                 // Releases the flight, so that equal calls of this process can read the record
                 // meanwhile.
                 drop(carrying);
-                return Err(self.replay_result(call, record, manner).await);
+                return Err(self.replay_result(call, record, options).await);
             }
             DedupVerdict::Unknown => {
                 let Some(record) = record else { return Err(lost()) };
-                self.look_up_unknown(call, entry, input, &record, manner).await?;
+                self.look_up_unknown(call, entry, input, &record, options).await?;
                 // The first call did not commit, but the backend may know its key.
-                meant.key.clone_from(&record.intent.key);
+                identity.key.clone_from(&record.intent.key);
                 Some(record.run.invocation_id)
             }
         };
-        self.own_intent(meant, holder, carrying);
+        self.own_intent(identity, holder, carrying);
         Ok(())
     }
 
@@ -69,8 +69,8 @@ impl CallPipeline<'_> {
     /// INVARIANT: a result that was delivered here never answers another call. The delivery is
     /// noted in memory until the store has it, so a record that was read before that moment and is
     /// checked after it seems undelivered; a second read returns the truth.
-    async fn intent_record(&self, meant: &Intent) -> Result<Option<IntentRecord>, Stop> {
-        let read = || self.runtime.store.intent(&meant.intent, meant.source);
+    async fn intent_record(&self, identity: &Intent) -> Result<Option<IntentRecord>, Stop> {
+        let read = || self.runtime.store.intent(&identity.intent, identity.source);
         let record = read().await.map_err(unrecorded)?;
         match &record {
             Some(found)
@@ -86,20 +86,26 @@ impl CallPipeline<'_> {
     fn dedup_verdict(
         &self,
         entry: &CatalogEntry,
-        meant: &Intent,
+        identity: &Intent,
         record: Option<&IntentRecord>,
     ) -> DedupVerdict {
-        let heard = record.is_none_or(|record| self.runtime.undelivered.is_delivered(record));
-        classify(meant, record, self.recorder.now(), heard, entry.is_askable())
+        let delivered = record.is_none_or(|record| self.runtime.undelivered.is_delivered(record));
+        classify(identity, record, self.recorder.now(), delivered, entry.is_askable())
     }
 
     /// Binds the intent to this call. The binding goes to the ledger with the first append, guarded
     /// against another holder.
-    fn own_intent(&mut self, meant: Intent, holder: Option<InvocationId>, carrying: FlightOwner) {
-        let guard = Guard::Intent { intent: meant.intent.clone(), source: meant.source, holder };
+    fn own_intent(
+        &mut self,
+        identity: Intent,
+        holder: Option<InvocationId>,
+        carrying: FlightOwner,
+    ) {
+        let guard =
+            Guard::Intent { intent: identity.intent.clone(), source: identity.source, holder };
         self.recorder.only_if(guard);
-        self.recorder.note(Event::IntentBound(Box::new(meant.clone())));
-        self.intent = Some(meant);
+        self.recorder.note(Event::IntentBound(Box::new(identity.clone())));
+        self.intent = Some(identity);
         self.flight = Some(carrying);
     }
 
@@ -109,11 +115,11 @@ impl CallPipeline<'_> {
         &mut self,
         call: &Call,
         other: FlightFollower,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<(), Halt> {
         let id = other.id.clone();
         self.stand_aside(true);
-        let answer = self.unless_called_off(manner, other.answer()).await;
+        let answer = self.unless_called_off(options, other.answer()).await;
         let answer = answer.ok_or_else(|| no_longer_wanted(&id))?;
         match answer {
             Some(envelope) if envelope.final_status.is_terminal() => {
@@ -131,29 +137,29 @@ impl CallPipeline<'_> {
     /// Does not block its siblings while it waits for an equal call elsewhere, so that two batches
     /// cannot deadlock.
     fn stand_aside(&self, aside: bool) {
-        if let Some(seat) = &self.seat {
-            seat.stand_aside(aside);
+        if let Some(membership) = &self.membership {
+            membership.stand_aside(aside);
         }
     }
 
     /// The store refused the append: another process bound the same intent first.
-    pub(crate) async fn lost_race(&mut self, call: &Call, manner: &CallOptions<'_>) -> Halt {
+    pub(crate) async fn lost_race(&mut self, call: &Call, options: &CallOptions<'_>) -> Halt {
         self.flight = None;
-        let Some(meant) = self.intent.take() else { return lost() };
-        let record = match self.runtime.store.intent(&meant.intent, meant.source).await {
+        let Some(identity) = self.intent.take() else { return lost() };
+        let record = match self.runtime.store.intent(&identity.intent, identity.source).await {
             Ok(record) => record,
             Err(fault) => return unrecorded(fault).into(),
         };
         let entry = self.entry.clone();
-        let stands = entry.map(|entry| self.dedup_verdict(&entry, &meant, record.as_ref()));
+        let stands = entry.map(|entry| self.dedup_verdict(&entry, &identity, record.as_ref()));
         // The other call's result may be delivered already, and still it executed this very intent.
         let happened = record.as_ref().is_some_and(|record| {
-            record.run.effect_state.may_have_happened() && record.intent.binding == meant.binding
+            record.run.effect_state.may_have_happened() && record.intent.binding == identity.binding
         });
         match stands {
             Some(DedupVerdict::Conflict) => conflict(record).into(),
             Some(DedupVerdict::New(_)) | None if !happened => lost(),
-            Some(_) | None => self.replay_result(call, record, manner).await,
+            Some(_) | None => self.replay_result(call, record, options).await,
         }
     }
 }

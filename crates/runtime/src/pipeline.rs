@@ -16,7 +16,7 @@ use haft_model::{
 use serde_json::{Value, json};
 
 use crate::background;
-use crate::batch::Seat;
+use crate::batch::Membership;
 use crate::compensation::CompensatedCall;
 use crate::idempotency::FlightOwner;
 use crate::in_flight::InFlightCall;
@@ -91,7 +91,7 @@ pub(crate) struct CallPipeline<'r> {
     /// In-flight registration: no other task takes the call over.
     pub(crate) in_flight: InFlightCall<'r>,
     /// Membership in a batch.
-    pub(crate) seat: Option<Seat>,
+    pub(crate) membership: Option<Membership>,
     /// Quota reservation, until the driver is reached.
     pub(crate) reservation: Option<QuotaReservation<'r>>,
     /// Scheduler policy of its batch.
@@ -102,8 +102,8 @@ pub(crate) struct CallPipeline<'r> {
 
 impl Runtime {
     /// Runs one call through all phases. Whatever happens, exactly one envelope comes out.
-    pub async fn call(&self, call: Call, manner: CallOptions<'_>) -> Envelope {
-        self.call_under(self.new_id(), call, manner).await
+    pub async fn call(&self, call: Call, options: CallOptions<'_>) -> Envelope {
+        self.call_under(self.new_id(), call, options).await
     }
 
     /// A fresh id, for a caller that has to know it before the call.
@@ -117,13 +117,13 @@ impl Runtime {
         &self,
         id: InvocationId,
         call: Call,
-        manner: CallOptions<'_>,
+        options: CallOptions<'_>,
     ) -> Envelope {
-        let mut walk = CallPipeline::begin(self, &call, id);
-        walk.nested = call.parent.is_some();
-        let outcome = walk.run(&call, &manner).await;
-        let envelope = walk.finish(outcome).await;
-        if manner.receipt == Receipt::Given {
+        let mut pipeline = CallPipeline::begin(self, &call, id);
+        pipeline.nested = call.parent.is_some();
+        let outcome = pipeline.run(&call, &options).await;
+        let envelope = pipeline.finish(outcome).await;
+        if options.receipt == Receipt::Given {
             self.mark_delivered(&envelope.invocation_id);
         }
         envelope
@@ -132,22 +132,22 @@ impl Runtime {
 
 impl<'r> CallPipeline<'r> {
     pub(crate) fn begin(runtime: &'r Runtime, call: &Call, id: InvocationId) -> CallPipeline<'r> {
-        let enlisted = runtime.enlist_new(&id);
+        let in_flight = runtime.enlist_new(&id);
         let trace = Trace::of_call(&id, &call.native);
         let opening = RecorderStart { id, actor: call.actor.clone(), taken_up: None };
-        let journal = Recorder::open(runtime.clock.clone(), runtime.store.clone(), opening);
-        let mut walk = CallPipeline::with(runtime, journal, enlisted, &call.tool);
+        let recorder = Recorder::open(runtime.clock.clone(), runtime.store.clone(), opening);
+        let mut pipeline = CallPipeline::with(runtime, recorder, in_flight, &call.tool);
         // A compensating call's input may hold sensitive values of the original.
-        walk.discretion.unknown |= call.compensates.is_some();
-        walk.trace = trace;
-        walk.audience = Audience::of_call(call.channel, &call.actor);
-        walk
+        pipeline.discretion.unknown |= call.compensates.is_some();
+        pipeline.trace = trace;
+        pipeline.audience = Audience::of_call(call.channel, &call.actor);
+        pipeline
     }
 
     pub(crate) fn with(
         runtime: &'r Runtime,
-        journal: Recorder,
-        enlisted: InFlightCall<'r>,
+        recorder: Recorder,
+        in_flight: InFlightCall<'r>,
         requested: &str,
     ) -> CallPipeline<'r> {
         let world = runtime.world();
@@ -159,7 +159,7 @@ impl<'r> CallPipeline<'r> {
         let redactor = Redactor::new(&discretion.sensitive);
         CallPipeline {
             runtime,
-            recorder: journal,
+            recorder,
             discretion,
             redactor,
             entry: None,
@@ -180,8 +180,8 @@ impl<'r> CallPipeline<'r> {
             compensating: None,
             intent: None,
             flight: None,
-            in_flight: enlisted,
-            seat: None,
+            in_flight,
+            membership: None,
             reservation: None,
             scheduler_policy: None,
             trace: None,
@@ -193,37 +193,37 @@ impl<'r> CallPipeline<'r> {
     pub(crate) async fn run(
         &mut self,
         call: &Call,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<Output, Halt> {
-        let outcome = self.run_stages(call, manner).await;
+        let outcome = self.run_stages(call, options).await;
         match self.recorder.lost_race() {
-            true => Err(self.lost_race(call, manner).await),
+            true => Err(self.lost_race(call, options).await),
             false => outcome,
         }
     }
 
-    async fn run_stages(&mut self, call: &Call, manner: &CallOptions<'_>) -> Result<Output, Halt> {
+    async fn run_stages(&mut self, call: &Call, options: &CallOptions<'_>) -> Result<Output, Halt> {
         if let Err(stop) = self.runtime.is_recordable() {
             // INVARIANT: no call, not even a read, begins while the ledger cannot record it.
             self.recorder.refuse(stop.clone());
             return Err(stop.into());
         }
         let workload = validate::Workload::of_call(call);
-        let entry = workload.run(|| self.resolve(call, manner))?;
+        let entry = workload.run(|| self.resolve(call, options))?;
         if !self.nested {
             self.runtime.is_open()?;
         }
         self.runtime.declare(&entry).await;
         let input = workload.run(|| self.parse(call, &entry))?;
-        self.wait_for_siblings(manner).await?;
+        self.wait_for_siblings(options).await?;
         self.load_driver_states(call, &entry).await;
-        self.deduplicate(call, &entry, &input, manner).await?;
-        let understood = workload.run(|| self.make_plan(call, entry, input))?;
-        self.recorder.may_take(Duration::from_millis(understood.plan.limits.timeout_ms));
+        self.deduplicate(call, &entry, &input, options).await?;
+        let planned = workload.run(|| self.make_plan(call, entry, input))?;
+        self.recorder.may_take(Duration::from_millis(planned.plan.limits.timeout_ms));
         self.begin_undoing(call).await?;
-        let heard = self.run_pre_hooks(call, understood).await?;
-        let cleared = self.authorize(call, heard, manner).await?;
-        self.execute_permitted(call, cleared, manner).await
+        let heard = self.run_pre_hooks(call, planned).await?;
+        let permitted = self.authorize(call, heard, options).await?;
+        self.execute_permitted(call, permitted, options).await
     }
 
     /// Reads the driver states, so that routing need not query them.
@@ -235,11 +235,11 @@ impl<'r> CallPipeline<'r> {
     fn resolve(
         &mut self,
         call: &Call,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<Arc<CatalogEntry>, Halt> {
         let today = utc_day(self.recorder.now());
         let world = self.world.clone();
-        let viewer = Viewer { actor: &call.actor, within: manner.surface.as_slice() };
+        let viewer = Viewer { actor: &call.actor, within: options.surface.as_slice() };
         let ground = self.runtime.ground(&world, &viewer);
         self.record_received(call, &ground);
         let found = ground.surface.find(&call.tool, &world.snapshot);
@@ -257,8 +257,8 @@ impl<'r> CallPipeline<'r> {
         // Status queries and compensations take the schema from the runtime, not from the surface.
         let of_ours = self.nested || call.compensates.is_some();
         let loaded = admitted.filter(|_| !of_ours).unwrap_or(Ok(()));
-        let loaded = loaded.and_then(|()| within_reach(&entry, manner.tier));
-        let loaded = loaded.and_then(|()| background::is_for(&entry, manner));
+        let loaded = loaded.and_then(|()| within_reach(&entry, options.tier));
+        let loaded = loaded.and_then(|()| background::is_for(&entry, options));
         self.recorder.phase_of(CallPhase::SchemaGate, loaded)?;
         Ok(entry)
     }

@@ -42,14 +42,14 @@ impl CallPipeline<'_> {
         entry: Arc<CatalogEntry>,
         input: Value,
     ) -> Result<BoundPlan, Halt> {
-        let understood = self.bind(call, &entry, input.clone());
+        let planned = self.bind(call, &entry, input.clone());
         let kept = self.keep(&input);
         let mutation = self.received_input.take().and_then(|(sent, digest)| {
             let reason = "defaults of the contract were filled in";
             let (before, after) = ((&sent, &digest), (&input, &kept));
             inputs::mutation(MutationSource::Runtime, "haft", reason, before, after)
         });
-        let known = understood.as_ref().ok();
+        let known = planned.as_ref().ok();
         self.recorder.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
             plan: known.map(|known| known.plan.digest.clone()),
             driver: known.map(|known| known.plan.route.driver.clone()),
@@ -60,10 +60,10 @@ impl CallPipeline<'_> {
             mutations: mutation.into_iter().collect(),
             facts: known.map_or_else(|| facts(&entry, &input), |known| known.facts),
         })));
-        let understood = self.recorder.phase_of(CallPhase::ValidateValues, understood)?;
+        let planned = self.recorder.phase_of(CallPhase::ValidateValues, planned)?;
         self.recorder.phase(CallPhase::PrepareObservableInput, haft_model::PhaseOutcome::Ok);
-        self.plan = Some(understood.plan.clone());
-        Ok(understood)
+        self.plan = Some(planned.plan.clone());
+        Ok(planned)
     }
 
     /// Plans a call for a valid input, without side effects.

@@ -30,7 +30,7 @@ pub(crate) struct HookOpinions {
 
 /// A plan after its pre-hooks, with their opinions.
 pub(crate) struct HookedPlan {
-    pub(crate) understood: BoundPlan,
+    pub(crate) planned: BoundPlan,
     pub(crate) opinions: Vec<Opinion>,
 }
 
@@ -38,15 +38,15 @@ impl CallPipeline<'_> {
     pub(crate) async fn run_pre_hooks(
         &mut self,
         call: &Call,
-        understood: BoundPlan,
+        planned: BoundPlan,
     ) -> Result<HookedPlan, Halt> {
         let world = self.world.clone();
-        let hooks = concerned(&world.hooks, HookPoint::PreToolUse, &understood);
+        let hooks = concerned(&world.hooks, HookPoint::PreToolUse, &planned);
         if hooks.is_empty() {
             self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Skipped);
-            return Ok(HookedPlan { understood, opinions: Vec::new() });
+            return Ok(HookedPlan { planned, opinions: Vec::new() });
         }
-        let mut heard = HookedPlan { understood, opinions: Vec::new() };
+        let mut heard = HookedPlan { planned, opinions: Vec::new() };
         for hook in hooks {
             let outcome = self.run_pre_hook(call, hook, &mut heard).await;
             if outcome.is_err() {
@@ -55,7 +55,7 @@ impl CallPipeline<'_> {
             outcome?;
         }
         self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Ok);
-        self.plan = Some(heard.understood.plan.clone());
+        self.plan = Some(heard.planned.plan.clone());
         Ok(heard)
     }
 
@@ -69,7 +69,7 @@ impl CallPipeline<'_> {
         let started_at = self.recorder.now();
         let point = hook.point();
         self.recorder.note(Event::PreHookStarted(HookStarted { hook: name.clone(), point }));
-        let shown = self.redacted_plan(&heard.understood.plan);
+        let shown = self.redacted_plan(&heard.planned.plan);
         let about = HookInput {
             actor: &call.actor,
             plan: &shown,
@@ -112,13 +112,13 @@ impl CallPipeline<'_> {
             ));
         }
         if let Some(input) = answer.updated_input {
-            let entry = heard.understood.entry.clone();
+            let entry = heard.planned.entry.clone();
             let reason = answer.message.as_deref().unwrap_or("the hook changed the input");
             let mut input = input;
-            let shown = self.redacted_input(&heard.understood.plan);
-            let (understood, mutation) = put_back(&mut input, &shown, &heard.understood.plan.input)
+            let shown = self.redacted_input(&heard.planned.plan);
+            let (planned, mutation) = put_back(&mut input, &shown, &heard.planned.plan.input)
                 .and_then(|()| {
-                    self.rebind_changed_input(call, &entry, &heard.understood, input, |_| {
+                    self.rebind_changed_input(call, &entry, &heard.planned, input, |_| {
                         (MutationSource::Hook, hook.name().to_owned(), reason.to_owned())
                     })
                 })
@@ -133,7 +133,7 @@ impl CallPipeline<'_> {
                     )
                 })?;
             run.mutation = mutation;
-            heard.understood = understood;
+            heard.planned = planned;
         }
         Ok(())
     }
@@ -168,18 +168,18 @@ impl CallPipeline<'_> {
     pub(crate) async fn notify_hooks(
         &mut self,
         point: HookPoint,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
         decision: &Decision,
     ) -> HookOpinions {
         let world = self.world.clone();
         let mut told = HookOpinions::default();
-        for hook in concerned(&world.hooks, point, understood) {
+        for hook in concerned(&world.hooks, point, planned) {
             let started_at = self.recorder.now();
             let started = HookStarted { hook: hook.name().to_owned(), point };
             self.recorder.note(Event::PreHookStarted(started));
-            let shown = self.redacted_plan(&understood.plan);
+            let shown = self.redacted_plan(&planned.plan);
             let about = HookInput {
-                actor: &understood.plan.actor,
+                actor: &planned.plan.actor,
                 plan: &shown,
                 observable_input: &shown.input,
                 decision: Some(decision),
@@ -283,9 +283,9 @@ impl CallPipeline<'_> {
 pub(crate) fn concerned<'h>(
     hooks: &'h [Arc<dyn Hook>],
     point: HookPoint,
-    understood: &BoundPlan,
+    planned: &BoundPlan,
 ) -> Vec<&'h Arc<dyn Hook>> {
-    let plan = &understood.plan;
+    let plan = &planned.plan;
     // A hook that panics here is asked; if that fails too, it counts as a deny.
     let concerns = |hook: &Arc<dyn Hook>| caught(|| hook.concerns(plan)).unwrap_or(true);
     hooks.iter().filter(|hook| hook.point() == point && concerns(hook)).collect()

@@ -25,13 +25,10 @@ pub(crate) use slots::{Aside, Queue, Slot, SlotRequest};
 pub(crate) use tests::{Dice, overlap};
 
 /// Lock names that a call holds while it runs.
-pub(crate) fn locks(
-    understood: &BoundPlan,
-    facts: ResolvedFacts,
-) -> Result<BTreeSet<String>, Stop> {
-    let plan = &understood.plan;
+pub(crate) fn locks(planned: &BoundPlan, facts: ResolvedFacts) -> Result<BTreeSet<String>, Stop> {
+    let plan = &planned.plan;
     let scope = (&plan.input, &plan.context);
-    named(&understood.entry, &plan.effects.mutates, scope, facts.is_concurrency_safe)
+    named(&planned.entry, &plan.effects.mutates, scope, facts.is_concurrency_safe)
 }
 
 /// Lock names of a call: those that its contract declares, else the resources it mutates, else its

@@ -6,10 +6,10 @@
 //! scope is counted for the first time, and then once per `look` for what other processes used.
 
 mod cap;
+mod checks;
 mod gather;
 mod meter;
 mod places;
-mod walk;
 mod window;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,11 +23,11 @@ use haft_policy::{Spending, Usage};
 use crate::World;
 use crate::recorder::unrecorded;
 use cap::{Cap, Origin, What, waiting};
+pub(crate) use checks::Lapse;
 pub(crate) use gather::let_through;
 use gather::{budgets, policy_limits, rates};
 use meter::{AttemptKey, Meter, ReserveOutcome};
 use places::Places;
-pub(crate) use walk::Lapse;
 use window::{NoRoom, Window};
 
 /// Quota counters of this process, refreshed from the ledger.

@@ -2,9 +2,9 @@
 //! fencing token.
 
 mod lease;
-mod opening;
 mod patience;
 mod phases;
+mod start;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use haft_model::{
 use tokio::time::Instant;
 
 use crate::Clock;
-use crate::batch::Seat;
-pub(crate) use opening::{RecorderStart, TakenUp};
+use crate::batch::Membership;
 use patience::Patience;
 pub(crate) use patience::{code, unrecorded};
+pub(crate) use start::{RecorderStart, TakenUp};
 
 /// Buffers the facts of one call in order and appends them to the ledger.
 pub(crate) struct Recorder {
@@ -58,7 +58,7 @@ pub(crate) struct Recorder {
     status: Status,
     progress: u64,
     /// Progress feed to the other calls of the batch.
-    pub(crate) seat: Option<Seat>,
+    pub(crate) membership: Option<Membership>,
 }
 
 impl Recorder {
@@ -92,7 +92,7 @@ impl Recorder {
             tried: taken_up.is_some(),
             status: taken_up.map_or(Status::Planned, |taken| taken.status),
             progress: taken_up.map_or(0, |taken| taken.progress),
-            seat: None,
+            membership: None,
             subject: opening.taken_up.map(|taken| taken.subject),
             id: opening.id,
             actor: opening.actor,
@@ -193,8 +193,8 @@ impl Recorder {
             debug_assert!(self.may_note(next), "{} may not become {next}", self.status);
             self.status = next;
         }
-        if let Some(seat) = &self.seat {
-            seat.noted(&event);
+        if let Some(membership) = &self.membership {
+            membership.noted(&event);
         }
         let phases = std::mem::take(&mut self.phases);
         self.facts.push(Fact { at: self.clock.now(), phases, event });
@@ -328,7 +328,7 @@ impl Recorder {
             }
             _ => None,
         };
-        match &self.seat {
+        match &self.membership {
             Some(_) => facts.iter().filter_map(report).collect(),
             None => Vec::new(),
         }
@@ -336,8 +336,8 @@ impl Recorder {
 
     /// Sends progress after the append, so that a reader finds it in the ledger.
     fn tell(&self, reports: Vec<Reported>) {
-        if let Some(seat) = &self.seat {
-            seat.tell(reports);
+        if let Some(membership) = &self.membership {
+            membership.tell(reports);
         }
     }
 

@@ -3,10 +3,10 @@
 //! A call that waits for an approver keeps waiting, an unsent one is refused or runs again, and the
 //! backend is asked for the outcome of a submitted one.
 
-mod asked;
 mod effect;
-mod past;
-mod untold;
+mod history;
+mod hook_notification;
+mod questions;
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::approval::{Ending, PermittedCall};
-use crate::batch::Crew;
+use crate::batch::TaskSet;
 use crate::in_flight::InFlightCall;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::plan::BoundPlan;
@@ -31,7 +31,7 @@ use crate::recorder::{Recorder, RecorderStart, TakenUp, unrecorded};
 use crate::runtime::{called_off, later};
 use crate::validate;
 use crate::{CallOptions, Patience, Runtime, Unsent};
-pub(crate) use past::Past;
+pub(crate) use history::CallHistory;
 
 /// Open calls per page of the ledger, and calls that are recovered in parallel.
 const PAGE: usize = 1000;
@@ -59,7 +59,7 @@ pub(crate) enum Attendance {
 pub(crate) struct ClaimedCall<'r> {
     fence: Fence,
     leased: DualTime,
-    enlisted: InFlightCall<'r>,
+    in_flight: InFlightCall<'r>,
 }
 
 impl Runtime {
@@ -68,8 +68,8 @@ impl Runtime {
     pub async fn take_over(&self, id: &InvocationId) -> Result<RecoveryOutcome, Stop> {
         let patience = Instant::now() + self.options.lease + self.options.look * 2;
         loop {
-            if let Some(grabbed) = self.claim(id).await? {
-                return self.resume(id, grabbed, Attendance::Yes).await;
+            if let Some(claimed) = self.claim(id).await? {
+                return self.resume(id, claimed, Attendance::Yes).await;
             }
             let moved = !self.status_of(id).await?.is_some_and(Status::waits_for_people);
             if moved || Instant::now() > patience {
@@ -91,7 +91,7 @@ impl Runtime {
                 let works = some.iter().map(|run| -> BoxFuture<'_, _> {
                     Box::pin(self.recovered(&run.invocation_id))
                 });
-                for finished in Crew::new(works).all().await {
+                for finished in TaskSet::new(works).all().await {
                     match finished {
                         Ok(finished) => settled.extend(finished),
                         // One failed recovery does not keep the others from running.
@@ -110,8 +110,8 @@ impl Runtime {
 
     /// Recovers one open call, if no process holds its lease and it does not wait for an approver.
     async fn recovered(&self, id: &InvocationId) -> Result<Option<Envelope>, Stop> {
-        let Some(grabbed) = self.claim(id).await? else { return Ok(None) };
-        match self.resume(id, grabbed, Attendance::No).await? {
+        let Some(claimed) = self.claim(id).await? else { return Ok(None) };
+        match self.resume(id, claimed, Attendance::No).await? {
             RecoveryOutcome::Finished(envelope) => Ok(Some(*envelope)),
             RecoveryOutcome::StillWaiting | RecoveryOutcome::Elsewhere => Ok(None),
         }
@@ -128,21 +128,21 @@ impl Runtime {
         id: &InvocationId,
         reason: impl FnOnce(&mut CallPipeline<'_>) -> Option<Stop>,
     ) -> Result<bool, Stop> {
-        let Some(grabbed) = self.claim(id).await? else { return Ok(false) };
-        let past = self.past(id).await?;
-        let mut walk = self.restart_pipeline(id, grabbed, &past).await?;
-        let stop = match walk.last_question(id).await? {
-            Some(record) => walk.withdrawn(&record.question),
+        let Some(claimed) = self.claim(id).await? else { return Ok(false) };
+        let history = self.history(id).await?;
+        let mut pipeline = self.restart_pipeline(id, claimed, &history).await?;
+        let stop = match pipeline.last_question(id).await? {
+            Some(record) => pipeline.withdrawn(&record.question),
             None => called_off("while a person was asked"),
         };
-        let stop = reason(&mut walk).unwrap_or(stop);
-        walk.finish(Err(Halt::from(stop))).await;
+        let stop = reason(&mut pipeline).unwrap_or(stop);
+        pipeline.finish(Err(Halt::from(stop))).await;
         Ok(true)
     }
 
     /// Claims the lease of an open call; `None` if a live process, or this one, has the call.
     pub(crate) async fn claim(&self, id: &InvocationId) -> Result<Option<ClaimedCall<'_>>, Stop> {
-        let Some(enlisted) = self.enlist(id) else { return Ok(None) };
+        let Some(in_flight) = self.enlist(id) else { return Ok(None) };
         let node = &self.options.node;
         let leased = self.clock.time();
         let until = leased.later(self.options.lease);
@@ -151,7 +151,7 @@ impl Runtime {
         // The lease may be free because the call has just ended.
         match (fence, self.status_of(id).await?) {
             (Some(fence), Some(status)) if !status.is_terminal() => {
-                Ok(Some(ClaimedCall { fence, leased, enlisted }))
+                Ok(Some(ClaimedCall { fence, leased, in_flight }))
             }
             (Some(fence), _) => {
                 self.store.release(id, fence, Disclosure::Outcome).await.map_err(unrecorded)?;
@@ -170,77 +170,78 @@ impl Runtime {
     pub(crate) async fn resume(
         &self,
         id: &InvocationId,
-        grabbed: ClaimedCall<'_>,
+        claimed: ClaimedCall<'_>,
         attended: Attendance,
     ) -> Result<RecoveryOutcome, Stop> {
-        let past = self.past(id).await?;
-        let mut walk = self.restart_pipeline(id, grabbed, &past).await?;
-        walk.unattended = attended == Attendance::No;
-        let outcome = match past.submitted() {
-            true => walk.look_up_effect(&past, id).await,
-            false => match walk.resume_stages(&past, id).await {
+        let history = self.history(id).await?;
+        let mut pipeline = self.restart_pipeline(id, claimed, &history).await?;
+        pipeline.unattended = attended == Attendance::No;
+        let outcome = match history.submitted() {
+            true => pipeline.look_up_effect(&history, id).await,
+            false => match pipeline.resume_stages(&history, id).await {
                 Ok(Some(output)) => output,
                 Ok(None) => {
-                    walk.recorder.release().await;
+                    pipeline.recorder.release().await;
                     return Ok(RecoveryOutcome::StillWaiting);
                 }
                 Err(stop) => Err(Halt::from(stop)),
             },
         };
         if let Err(Halt::Pending(_)) = &outcome {
-            walk.finish(outcome).await;
+            pipeline.finish(outcome).await;
             return Ok(RecoveryOutcome::StillWaiting);
         }
-        Ok(RecoveryOutcome::Finished(Box::new(walk.finish(outcome).await)))
+        Ok(RecoveryOutcome::Finished(Box::new(pipeline.finish(outcome).await)))
     }
 
     /// Rebuilds the pipeline of a call at its last recorded state.
     async fn restart_pipeline<'r>(
         &'r self,
         id: &InvocationId,
-        grabbed: ClaimedCall<'r>,
-        past: &Past,
+        claimed: ClaimedCall<'r>,
+        history: &CallHistory,
     ) -> Result<CallPipeline<'r>, Stop> {
-        let ClaimedCall { fence, leased, enlisted } = grabbed;
-        let began = past.facts.first().map_or_else(|| self.clock.now(), |fact| fact.at);
+        let ClaimedCall { fence, leased, in_flight } = claimed;
+        let began = history.facts.first().map_or_else(|| self.clock.now(), |fact| fact.at);
         let age = self.clock.now().as_microsecond().saturating_sub(began.as_microsecond());
-        let phases = past.facts.iter().flat_map(|fact| &fact.phases);
+        let phases = history.facts.iter().flat_map(|fact| &fact.phases);
         let opening = RecorderStart {
             id: id.clone(),
-            actor: Arc::new(past.planned.actor.clone()),
+            actor: Arc::new(history.start.actor.clone()),
             taken_up: Some(TakenUp {
-                subject: past.subject(),
+                subject: history.subject(),
                 fence,
                 leased,
-                status: past.status(),
-                progress: past.progress(),
+                status: history.status(),
+                progress: history.progress(),
                 age: u64::try_from(age).unwrap_or_default(),
                 phases: phases.map(|line: &PhaseLine| line.phase).collect(),
             }),
         };
-        let journal = Recorder::open(self.clock.clone(), self.store.clone(), opening);
-        let mut walk = CallPipeline::with(self, journal, enlisted, &past.planned.requested);
-        walk.trace = Trace::of_call(id, &past.planned.native);
-        walk.audience = Audience::of_call(&past.planned.channel, &past.planned.actor);
-        walk.executed = past.submitted();
-        walk.attempt = past.attempts() + 1;
-        walk.entry = walk.world.snapshot.find(&past.planned.requested).cloned();
-        walk.intent = past.intent();
-        let carrying = walk.intent.as_ref().map(|intent| self.single_flight.take(intent, id));
-        walk.flight = carrying.and_then(Result::ok);
-        walk.scheduler_policy = past.planned.batch.as_ref().and_then(|place| place.policy.clone());
-        if let Some(original) = &past.planned.compensates {
-            walk.discretion.unknown = true;
-            walk.undo_on(&past.planned.actor, original).await?;
+        let recorder = Recorder::open(self.clock.clone(), self.store.clone(), opening);
+        let mut pipeline = CallPipeline::with(self, recorder, in_flight, &history.start.requested);
+        pipeline.trace = Trace::of_call(id, &history.start.native);
+        pipeline.audience = Audience::of_call(&history.start.channel, &history.start.actor);
+        pipeline.executed = history.submitted();
+        pipeline.attempt = history.attempts() + 1;
+        pipeline.entry = pipeline.world.snapshot.find(&history.start.requested).cloned();
+        pipeline.intent = history.intent();
+        let carrying = pipeline.intent.as_ref().map(|intent| self.single_flight.take(intent, id));
+        pipeline.flight = carrying.and_then(Result::ok);
+        pipeline.scheduler_policy =
+            history.start.batch.as_ref().and_then(|place| place.policy.clone());
+        if let Some(original) = &history.start.compensates {
+            pipeline.discretion.unknown = true;
+            pipeline.undo_on(&history.start.actor, original).await?;
         }
-        let sent = self.value(id, &past.planned.model_input.digest).await?;
-        walk.redactor.learn(&sent);
-        walk.recorder.note(Event::TakenOver(TakenOver {
+        let sent = self.value(id, &history.start.model_input.digest).await?;
+        pipeline.redactor.learn(&sent);
+        pipeline.recorder.note(Event::TakenOver(TakenOver {
             fence: fence.0,
             reason: "no process held its lease".to_owned(),
         }));
-        walk.close_forms(id).await?;
-        Ok(walk)
+        pipeline.close_forms(id).await?;
+        Ok(pipeline)
     }
 
     /// Payload of this call, as JSON.
@@ -259,7 +260,7 @@ impl CallPipeline<'_> {
     /// Resumes from the approval question that the call waits for; `None` while it is open.
     async fn resume_stages(
         &mut self,
-        past: &Past,
+        history: &CallHistory,
         id: &InvocationId,
     ) -> Result<Option<RecoveryResult>, Stop> {
         let died = || {
@@ -267,15 +268,15 @@ impl CallPipeline<'_> {
                 .help("call it again")
         };
         let Some(record) = self.last_question(id).await? else {
-            return match self.still_allowed(past, id).await? {
-                Some((call, cleared)) => {
-                    Ok(Some(self.told_and_run(past.untold(), &call, cleared).await))
-                }
+            return match self.still_allowed(history, id).await? {
+                Some((call, permitted)) => Ok(Some(
+                    self.told_and_run(history.undelivered_decision(), &call, permitted).await,
+                )),
                 None => Err(died()),
             };
         };
-        match self.restore_plan(past, id, past.judged()).await {
-            Ok((call, understood)) => self.answered_since(past, call, understood, record).await,
+        match self.restore_plan(history, id, history.judged()).await {
+            Ok((call, planned)) => self.answered_since(history, call, planned, record).await,
             Err(stop) => {
                 self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
                 Err(stop)
@@ -288,31 +289,31 @@ impl CallPipeline<'_> {
     /// allow it.
     async fn still_allowed(
         &mut self,
-        past: &Past,
+        history: &CallHistory,
         id: &InvocationId,
     ) -> Result<Option<(Call, PermittedCall)>, Stop> {
-        let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, past.allowed()) else {
+        let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, history.allowed()) else {
             return Ok(None);
         };
         self.still_in_time().await?;
-        let (call, understood) = self.restore_plan(past, id, past.ran()).await?;
-        let call_input = self.keep(&understood.plan.input);
+        let (call, planned) = self.restore_plan(history, id, history.ran()).await?;
+        let call_input = self.keep(&planned.plan.input);
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
-        let same = frozen == Some(&call_input.digest) && past.by(&understood);
+        let same = frozen == Some(&call_input.digest) && history.by(&planned);
         let world = self.world.clone();
         let hooks = world.hooks.iter().map(|hook| (hook.name(), hook.trusted()));
         let heard = recorded_opinions(&decided.decision, hooks);
-        let decision = self.judged(&world, &understood, &heard).await?;
+        let decision = self.judged(&world, &planned, &heard).await?;
         if !same || decision.verdict != Verdict::Allow {
             return Ok(None);
         }
         let until = later(self.recorder.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &understood.plan, self.recorder.id(), until);
+        let permit = Permit::of_decision(&decision, &planned.plan, self.recorder.id(), until);
         let let_through = quota::let_through(&world, &decision);
         let heard = Some(heard);
-        self.plan = Some(understood.plan.clone());
+        self.plan = Some(planned.plan.clone());
         Ok(permit.map(|permit| {
-            (call, PermittedCall { understood, permit, call_input, heard, let_through })
+            (call, PermittedCall { planned, permit, call_input, heard, let_through })
         }))
     }
 
@@ -320,46 +321,48 @@ impl CallPipeline<'_> {
     /// catalog.
     async fn restore_plan(
         &mut self,
-        past: &Past,
+        history: &CallHistory,
         id: &InvocationId,
         input: Option<Digest>,
     ) -> Result<(Call, BoundPlan), Stop> {
-        let call = self.call_again(past, id).await?;
+        let call = self.call_again(history, id).await?;
         let input = input.ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
         let input = self.runtime.value(id, &input).await?;
         self.redactor.learn(&input);
         let today = utc_day(self.recorder.now());
-        let entry = self.world.snapshot.select(&past.planned.requested, today)?.clone();
+        let entry = self.world.snapshot.select(&history.start.requested, today)?.clone();
         let input = validate::parse(&entry, input, Sender::Host)?;
         self.load_driver_states(&call, &entry).await;
-        let understood = self.bind(&call, &entry, input)?;
-        Ok((call, understood))
+        let planned = self.bind(&call, &entry, input)?;
+        Ok((call, planned))
     }
 
     /// Applies the answers that approvers gave since.
     async fn answered_since(
         &mut self,
-        past: &Past,
+        history: &CallHistory,
         call: Call,
-        understood: BoundPlan,
+        planned: BoundPlan,
         record: QuestionRecord,
     ) -> Result<Option<RecoveryResult>, Stop> {
-        let untold = past.untold_by(self);
+        let undelivered_decision = history.undelivered_decision_for(self);
         let question = record.question.clone();
-        match self.ended(&call, &understood, &question, &record).await {
+        match self.ended(&call, &planned, &question, &record).await {
             Ok(None) => Ok(None),
-            Ok(Some(Ending::Cleared(cleared))) => {
-                self.plan = Some(cleared.understood.plan.clone());
+            Ok(Some(Ending::Permitted(permitted))) => {
+                self.plan = Some(permitted.planned.plan.clone());
                 let phase = haft_model::CallPhase::Permission;
                 self.recorder.phase(phase, haft_model::PhaseOutcome::Ok);
-                Ok(Some(self.told_and_run(untold, &call, *cleared).await))
+                Ok(Some(self.told_and_run(undelivered_decision, &call, *permitted).await))
             }
-            Ok(Some(Ending::AskAgain(understood))) => {
+            Ok(Some(Ending::AskAgain(planned))) => {
                 let heard =
-                    crate::pre_hooks::HookedPlan { understood: *understood, opinions: Vec::new() };
-                let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
-                match self.authorize(&call, heard, &manner).await {
-                    Ok(cleared) => Ok(Some(self.execute_permitted(&call, cleared, &manner).await)),
+                    crate::pre_hooks::HookedPlan { planned: *planned, opinions: Vec::new() };
+                let options = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
+                match self.authorize(&call, heard, &options).await {
+                    Ok(permitted) => {
+                        Ok(Some(self.execute_permitted(&call, permitted, &options).await))
+                    }
                     Err(halt) => Ok(Some(Err(halt))),
                 }
             }
@@ -367,19 +370,19 @@ impl CallPipeline<'_> {
         }
     }
 
-    async fn call_again(&self, past: &Past, id: &InvocationId) -> Result<Call, Stop> {
-        let planned = &past.planned;
-        let mut call = Call::new(planned.actor.clone(), planned.requested.clone(), Value::Null);
-        if let Some(context) = &planned.context {
+    async fn call_again(&self, history: &CallHistory, id: &InvocationId) -> Result<Call, Stop> {
+        let start = &history.start;
+        let mut call = Call::new(start.actor.clone(), start.requested.clone(), Value::Null);
+        if let Some(context) = &start.context {
             call.context = self.runtime.value(id, &context.digest).await?;
         }
-        call.pinned = planned.pinned.clone();
-        call.region = planned.region.clone();
-        call.native = planned.native.clone();
-        call.key = planned.key.clone();
-        call.parent = planned.parent.clone();
-        call.batch = planned.batch.clone();
-        call.compensates = planned.compensates.clone();
+        call.pinned = start.pinned.clone();
+        call.region = start.region.clone();
+        call.native = start.native.clone();
+        call.key = start.key.clone();
+        call.parent = start.parent.clone();
+        call.batch = start.batch.clone();
+        call.compensates = start.compensates.clone();
         Ok(call)
     }
 }

@@ -71,7 +71,7 @@ impl Runtime {
 
     /// Refuses `Absent` while the call may still take effect.
     async fn too_late(&self, id: &InvocationId) -> Result<(), Stop> {
-        match self.past(id).await?.until() {
+        match self.history(id).await?.until() {
             Some(until) if !until.is_past(&self.clock.time()) => {
                 let words = format!("`{id}` may still take effect until {}", until.at);
                 let help = "look at the backend after that, and tell then";

@@ -17,11 +17,11 @@ pub(crate) struct UndeliveredResults(Mutex<Answers>);
 #[derive(Default)]
 struct Answers {
     /// Not delivered yet.
-    unheard: HashMap<InvocationId, (Fence, Disclosure)>,
+    undelivered: HashMap<InvocationId, (Fence, Disclosure)>,
     /// Delivered, but the store has not released the lease yet.
-    heard: HashSet<InvocationId>,
+    delivered: HashSet<InvocationId>,
     /// Delivered, with a lease to release in the store.
-    untold: Vec<(InvocationId, Fence, Disclosure)>,
+    undelivered_decision: Vec<(InvocationId, Fence, Disclosure)>,
     /// A task is releasing leases.
     telling: bool,
 }
@@ -37,7 +37,7 @@ impl UndeliveredResults {
             EffectState::Unknown => Disclosure::Unknown,
             _ => Disclosure::Outcome,
         };
-        self.answers().unheard.insert(id.clone(), (fence, disclosure));
+        self.answers().undelivered.insert(id.clone(), (fence, disclosure));
     }
 
     /// The same for a call of another process whose result this process is about to deliver.
@@ -53,19 +53,19 @@ impl UndeliveredResults {
     pub(crate) fn is_delivered(&self, record: &IntentRecord) -> bool {
         let found_out = record.intent.source == KeySource::Intent && record.run.ended_at.is_some();
         let released = record.lease.is_none() && !found_out;
-        released || self.answers().heard.contains(&record.run.invocation_id)
+        released || self.answers().delivered.contains(&record.run.invocation_id)
     }
 
     /// Marks a result as delivered; returns true if the caller has to release the lease.
     fn mark_delivered(&self, id: &InvocationId) -> bool {
         let mut answers = self.answers();
-        let Some((fence, disclosure)) = answers.unheard.remove(id) else { return false };
+        let Some((fence, disclosure)) = answers.undelivered.remove(id) else { return false };
         // A caller that received `unknown` lacks the outcome: an equal call is deduplicated until
         // then, also where the store could not be updated.
         if disclosure == Disclosure::Outcome {
-            answers.heard.insert(id.clone());
+            answers.delivered.insert(id.clone());
         }
-        answers.untold.push((id.clone(), fence, disclosure));
+        answers.undelivered_decision.push((id.clone(), fence, disclosure));
         !std::mem::replace(&mut answers.telling, true)
     }
 
@@ -74,8 +74,8 @@ impl UndeliveredResults {
         loop {
             let told = {
                 let mut answers = self.answers();
-                answers.telling = !answers.untold.is_empty();
-                std::mem::take(&mut answers.untold)
+                answers.telling = !answers.undelivered_decision.is_empty();
+                std::mem::take(&mut answers.undelivered_decision)
             };
             if told.is_empty() {
                 return;
@@ -85,7 +85,7 @@ impl UndeliveredResults {
             if store.release_all(told.clone()).await.is_ok() {
                 let mut answers = self.answers();
                 for (id, ..) in &told {
-                    answers.heard.remove(id);
+                    answers.delivered.remove(id);
                 }
             }
         }
@@ -116,15 +116,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delivered_unknown_is_no_heard_outcome() {
+    fn delivered_unknown_is_no_delivered_outcome() {
         let delivery = UndeliveredResults::default();
-        for (id, told, heard) in
+        for (id, told, delivered) in
             [("inv_1", EffectState::Committed, true), ("inv_2", EffectState::Unknown, false)]
         {
             let id = InvocationId::from(id);
             delivery.expect(&id, Fence(1), told);
             delivery.mark_delivered(&id);
-            assert_eq!(delivery.answers().heard.contains(&id), heard, "{told}");
+            assert_eq!(delivery.answers().delivered.contains(&id), delivered, "{told}");
         }
     }
 }

@@ -16,13 +16,13 @@ impl CallPipeline<'_> {
     /// is ready.
     pub(crate) async fn unless_called_off<T>(
         &self,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
         awaited: impl Future<Output = T>,
     ) -> Option<T> {
         let wish = self.in_flight.wish.clone();
         tokio::select! {
             biased;
-            () = manner.cancel.cancelled() => None,
+            () = options.cancel.cancelled() => None,
             () = wish.cancelled() => None,
             value = awaited => Some(value),
         }
@@ -32,13 +32,13 @@ impl CallPipeline<'_> {
     /// from other processes. `None` also if the call lost the race for its idempotency key.
     pub(crate) async fn in_sight<T>(
         &mut self,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
         awaited: impl Future<Output = T>,
     ) -> Option<T> {
         let mut awaited = pin!(awaited);
         loop {
             let look = tokio::time::timeout(QUIET, &mut awaited);
-            if let Ok(value) = self.unless_called_off(manner, look).await? {
+            if let Ok(value) = self.unless_called_off(options, look).await? {
                 return Some(value);
             }
             let _ = self.recorder.show(&self.runtime.options).await;

@@ -10,18 +10,18 @@ use crate::runtime::later;
 
 impl CallPipeline<'_> {
     /// Builds the question for the approvers that the decision needs, with the redacted input.
-    pub(super) fn question(&mut self, understood: &BoundPlan, decision: Decision) -> Question {
+    pub(super) fn question(&mut self, planned: &BoundPlan, decision: Decision) -> Question {
         let (id, now) = (self.next_question(), self.recorder.now());
-        let contract = &understood.entry.contract;
-        let who = &understood.plan.actor.id;
+        let contract = &planned.entry.contract;
+        let who = &planned.plan.actor.id;
         Question {
             id,
-            bound: self.bound(understood),
+            bound: self.bound(planned),
             grant: contract.grant_key(),
             needs: decision.needs.clone(),
             rememberable: decision.rememberable(),
             summary: format!("{who} wants to use {}: {}", contract.key(), decision.reason()),
-            shown_input: self.redacted_input(&understood.plan),
+            shown_input: self.redacted_input(&planned.plan),
             decision,
             asked_at: now,
             expires_at: later(now, self.runtime.options.question),
@@ -40,17 +40,17 @@ impl CallPipeline<'_> {
     }
 
     /// Approval binding: the exact plan that an approval of this question covers.
-    pub(crate) fn bound(&self, understood: &BoundPlan) -> ApprovalBinding {
-        let plan = &understood.plan;
+    pub(crate) fn bound(&self, planned: &BoundPlan) -> ApprovalBinding {
+        let plan = &planned.plan;
         ApprovalBinding {
             invocation: self.recorder.id().clone(),
             tool: format!("{}@{}", plan.tool.id, plan.version),
             driver: plan.route.driver.clone(),
-            driver_version: understood.driver_version.to_string(),
-            driver_digest: Some(understood.driver_digest.clone()),
+            driver_version: planned.driver_version.to_string(),
+            driver_digest: Some(planned.driver_digest.clone()),
             call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
-            targets: understood.targets.digest(),
-            effects: understood.entry.fingerprint.clone(),
+            targets: planned.targets.digest(),
+            effects: planned.entry.fingerprint.clone(),
             actor: plan.actor.id.clone(),
             tenant: plan.actor.tenant.to_string(),
         }

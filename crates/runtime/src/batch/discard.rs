@@ -9,7 +9,7 @@ use haft_ledger::{Draft, Wait};
 use haft_model::{Actor, BatchDiscarded, Code, ContextModified, Event, Fact, InvocationId, Stop};
 
 use super::BatchNews;
-use super::course::{Caught, Course};
+use super::scheduler::{BatchScheduler, Caught};
 use crate::Runtime;
 use crate::recorder::unrecorded;
 
@@ -18,7 +18,7 @@ use crate::recorder::unrecorded;
 pub struct BatchHandle<'r> {
     runtime: &'r Runtime,
     batch: Arc<str>,
-    pub(super) course: Arc<Course>,
+    pub(super) scheduler: Arc<BatchScheduler>,
     ids: Arc<[InvocationId]>,
     actor: Option<Arc<Actor>>,
 }
@@ -39,11 +39,11 @@ impl<'r> BatchHandle<'r> {
     pub(super) fn new(
         runtime: &'r Runtime,
         batch: String,
-        course: Arc<Course>,
+        scheduler: Arc<BatchScheduler>,
         ids: Arc<[InvocationId]>,
         actor: Option<Arc<Actor>>,
     ) -> BatchHandle<'r> {
-        BatchHandle { runtime, batch: batch.into(), course, ids, actor }
+        BatchHandle { runtime, batch: batch.into(), scheduler, ids, actor }
     }
 
     /// The id of the batch in the ledger.
@@ -80,7 +80,7 @@ impl<'r> BatchHandle<'r> {
     }
 
     async fn discard_one(&self, index: usize, reason: &str) -> Result<Discarding, Stop> {
-        match self.course.discard(index, reason) {
+        match self.scheduler.discard(index, reason) {
             Some(Caught::Waiting) => Ok(Discarding::Dropped),
             Some(Caught::Running) => Ok(Discarding::Told),
             Some(Caught::Submitted) => Ok(Discarding::Kept(SUBMITTED.to_owned())),
@@ -93,8 +93,8 @@ impl<'r> BatchHandle<'r> {
     async fn withdraw(&self, index: usize, reason: &str) -> Result<bool, Stop> {
         let Some(id) = self.ids.get(index) else { return Ok(false) };
         let discarded = self.discarded(reason, None);
-        let ended = self.runtime.end_waiting_with(id, |walk| {
-            walk.recorder.note(Event::BatchDiscarded(discarded));
+        let ended = self.runtime.end_waiting_with(id, |pipeline| {
+            pipeline.recorder.note(Event::BatchDiscarded(discarded));
             Some(superseded(reason))
         });
         ended.await

@@ -34,25 +34,25 @@ impl CallPipeline<'_> {
     /// policy and the effect allow.
     pub(super) async fn attempts(
         &mut self,
-        cleared: &PermittedCall,
-        manner: &CallOptions<'_>,
+        permitted: &PermittedCall,
+        options: &CallOptions<'_>,
         until: Instant,
     ) -> Result<Output, Failure> {
-        let limits = cleared.understood.plan.limits;
-        let kind = kind(cleared);
+        let limits = permitted.planned.plan.limits;
+        let kind = kind(permitted);
         let first = self.attempt;
         // Whether the effect of an earlier attempt is unknown.
         let mut lost = false;
         loop {
-            let mut failure = match self.execute(cleared, manner, until).await {
+            let mut failure = match self.execute(permitted, options, until).await {
                 Ok(output) => return Ok(output),
                 Err(failure) if lost => after_a_lost_one(failure),
                 Err(failure) => failure,
             };
-            let mut next = retry::next(&failure, kind, is_declared(cleared, &failure));
+            let mut next = retry::next(&failure, kind, is_declared(permitted, &failure));
             lost = next == Next::AskStatus;
             if next == Next::AskStatus {
-                match self.became(&cleared.understood).await {
+                match self.became(&permitted.planned).await {
                     Some(Became::Committed(output)) => return Ok(output),
                     // People declined the form or let it expire; another attempt must not ask
                     // again.
@@ -90,8 +90,8 @@ impl CallPipeline<'_> {
             if Instant::now().checked_add(pause).is_none_or(|again| again >= until) {
                 return Err(failure);
             }
-            self.rest(pause, manner, &failure).await?;
-            if !self.another_fits(cleared).await {
+            self.rest(pause, options, &failure).await?;
+            if !self.another_fits(permitted).await {
                 return Err(failure);
             }
             self.attempt += 1;
@@ -102,21 +102,21 @@ impl CallPipeline<'_> {
     async fn rest(
         &mut self,
         pause: Duration,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
         failure: &Failure,
     ) -> Result<(), Failure> {
         // Shows the attempts so far in the ledger.
         let _ = self.recorder.show(&self.runtime.options).await;
-        let rested = self.in_sight(manner, tokio::time::sleep(pause)).await;
+        let rested = self.in_sight(options, tokio::time::sleep(pause)).await;
         rested.ok_or_else(|| Failure::new(called_off("between two attempts"), failure.effect))
     }
 
     /// Queries the effect of a call through the contract's status operation. `None` where there is
     /// no such operation or it gives no clear answer.
-    pub(crate) async fn became(&mut self, understood: &BoundPlan) -> Option<Became> {
+    pub(crate) async fn became(&mut self, planned: &BoundPlan) -> Option<Became> {
         let (id, key, runtime) = (self.recorder.id().clone(), self.key(), self.runtime);
         let until = self.possible_until.clone();
-        let asked = runtime.became(&id, &key, understood, until.as_ref());
+        let asked = runtime.became(&id, &key, planned, until.as_ref());
         let (became, answer) = self.holding_on(asked).await?;
         self.looked_up |= matches!(became, Became::Committed(_));
         self.told(&became, &answer);
@@ -169,11 +169,11 @@ impl Runtime {
         &self,
         id: &InvocationId,
         key: &str,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
         until: Option<&DualTime>,
     ) -> Option<(Became, Envelope)> {
-        let status = understood.status.clone()?;
-        let plan = &understood.plan;
+        let status = planned.status.clone()?;
+        let plan = &planned.plan;
         let scope = json!({
             "input": plan.input, "context": plan.context,
             "idempotency": { "key": key },
@@ -225,19 +225,19 @@ impl Runtime {
 
     /// Makes the status call; it does not wait for approval.
     fn ask_status(&self, question: Call) -> BoxFuture<'_, Envelope> {
-        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
-        Box::pin(self.call(question, manner))
+        let options = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
+        Box::pin(self.call(question, options))
     }
 }
 
 /// The retry kind of the call: read, idempotent write or other write.
-fn kind(cleared: &PermittedCall) -> RetryKind {
-    let contract = &cleared.understood.entry.contract;
+fn kind(permitted: &PermittedCall) -> RetryKind {
+    let contract = &permitted.planned.entry.contract;
     let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode.as_deref());
     let harmless = contract.tool.idempotent || mode == Some("natural");
-    match cleared.understood.plan.effects.may_mutate() {
+    match permitted.planned.plan.effects.may_mutate() {
         false => RetryKind::Read,
-        true if harmless || cleared.understood.enforces_key => RetryKind::Idempotent,
+        true if harmless || permitted.planned.enforces_key => RetryKind::Idempotent,
         true => RetryKind::Write,
     }
 }
@@ -251,9 +251,9 @@ fn is_of_people(failure: &Failure) -> bool {
 }
 
 /// Whether the contract declares the native error as retryable.
-fn is_declared(cleared: &PermittedCall, failure: &Failure) -> bool {
+fn is_declared(permitted: &PermittedCall, failure: &Failure) -> bool {
     let native = failure.stop.cause.get("native").and_then(Value::as_str);
-    let errors = &cleared.understood.entry.contract.tool.extras.errors;
+    let errors = &permitted.planned.entry.contract.tool.extras.errors;
     errors.iter().any(|error| Some(error.code.as_str()) == native && error.retryable)
 }
 

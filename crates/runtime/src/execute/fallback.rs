@@ -21,33 +21,34 @@ impl CallPipeline<'_> {
     pub(super) async fn try_drivers(
         &mut self,
         call: &Call,
-        mut cleared: PermittedCall,
-        manner: &CallOptions<'_>,
+        mut permitted: PermittedCall,
+        options: &CallOptions<'_>,
     ) -> Result<Output, Failure> {
-        let time = |cleared: &PermittedCall| {
-            Instant::now() + Duration::from_millis(cleared.understood.plan.limits.timeout_ms)
+        let time = |permitted: &PermittedCall| {
+            Instant::now() + Duration::from_millis(permitted.planned.plan.limits.timeout_ms)
         };
-        let until = time(&cleared);
+        let until = time(&permitted);
         self.recorder.runs_out(until);
         let mut tried = Vec::new();
         loop {
-            let failure = match self.attempts(&cleared, manner, until.min(time(&cleared))).await {
-                Ok(output) => return Ok(output),
-                Err(failure) => failure,
-            };
-            tried.push(cleared.understood.plan.route.driver.clone());
-            let worth_it = Instant::now() < until && may_go_elsewhere(call, &cleared, &failure);
+            let failure =
+                match self.attempts(&permitted, options, until.min(time(&permitted))).await {
+                    Ok(output) => return Ok(output),
+                    Err(failure) => failure,
+                };
+            tried.push(permitted.planned.plan.route.driver.clone());
+            let worth_it = Instant::now() < until && may_go_elsewhere(call, &permitted, &failure);
             let next = match worth_it {
-                true => self.fall_back(call, &cleared, &tried).await,
+                true => self.fall_back(call, &permitted, &tried).await,
                 false => None,
             };
             let Some(next) = next else { return Err(failure) };
             if !self.another_fits(&next).await {
                 return Err(failure);
             }
-            self.plan = Some(next.understood.plan.clone());
+            self.plan = Some(next.planned.plan.clone());
             self.attempt += 1;
-            cleared = next;
+            permitted = next;
         }
     }
 
@@ -56,45 +57,45 @@ impl CallPipeline<'_> {
     async fn fall_back(
         &mut self,
         call: &Call,
-        cleared: &PermittedCall,
+        permitted: &PermittedCall,
         tried: &[DriverId],
     ) -> Option<PermittedCall> {
-        let before = &cleared.understood;
+        let before = &permitted.planned;
         let world = self.world.clone();
         let input = before.plan.input.clone();
         let tried = tried.iter().map(AvoidedDriver::tried).collect();
         let outlook = self.routing_outlook(call, &before.entry, &input, tried);
-        let understood = BoundPlan::of(&world, call, &before.entry, input, &outlook).ok()?;
-        let heard = cleared.heard.clone()?;
-        let decision = self.judged(&world, &understood, &heard).await.ok()?;
+        let planned = BoundPlan::of(&world, call, &before.entry, input, &outlook).ok()?;
+        let heard = permitted.heard.clone()?;
+        let decision = self.judged(&world, &planned, &heard).await.ok()?;
         if decision.verdict != Verdict::Allow {
             return None;
         }
         let until = later(self.recorder.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &understood.plan, self.recorder.id(), until)?;
+        let permit = Permit::of_decision(&decision, &planned.plan, self.recorder.id(), until)?;
         let let_through = quota::let_through(&world, &decision);
-        let permission_input = self.keep(&understood.plan.input);
+        let permission_input = self.keep(&planned.plan.input);
         self.recorder.note(Event::PermissionDecided(Box::new(Decided {
             decision: decision.clone(),
             permission_input,
-            call_input: Some(cleared.call_input.clone()),
+            call_input: Some(permitted.call_input.clone()),
             mutations: Vec::new(),
             question: None,
             expires_at: Some(until),
             mode: Decided::FALLBACK.to_owned(),
         })));
-        let told = self.notify_hooks(HookPoint::PermissionDecision, &understood, &decision).await;
+        let told = self.notify_hooks(HookPoint::PermissionDecision, &planned, &decision).await;
         if told.no.is_some() {
             return None;
         }
-        let call_input = cleared.call_input.clone();
-        Some(PermittedCall { understood, permit, call_input, heard: Some(heard), let_through })
+        let call_input = permitted.call_input.clone();
+        Some(PermittedCall { planned, permit, call_input, heard: Some(heard), let_through })
     }
 }
 
 /// Whether the failure is the driver's and not the call's, and nothing was sent.
-fn may_go_elsewhere(call: &Call, cleared: &PermittedCall, failure: &Failure) -> bool {
-    let unsent = match cleared.understood.plan.effects.may_mutate() {
+fn may_go_elsewhere(call: &Call, permitted: &PermittedCall, failure: &Failure) -> bool {
+    let unsent = match permitted.planned.plan.effects.may_mutate() {
         true => failure.effect == EffectState::NotSubmitted,
         false => true,
     };

@@ -15,7 +15,7 @@ use haft_policy::{Settlement, settle};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::asking::Answers;
+use super::inquiry::Answers;
 use super::running::Running;
 use crate::catch_panic::{CatchPanic, caught};
 use crate::pipeline::CallPipeline;
@@ -76,10 +76,10 @@ impl CallPipeline<'_> {
     /// Whether people fill in forms during this call: the inbox may be used, an answer would count,
     /// and the process that holds the driver lives on.
     pub(super) fn people_fill_in(&self, running: &Running<'_>) -> bool {
-        let manner = running.manner;
+        let options = running.options;
         let caller = running.caller.as_ref().map(|caller| caller.abilities());
         let shows = caller.is_some_and(|able| able.kinds.contains(&haft_driver::InquiryKind::Form));
-        let person = running.cleared.understood.plan.actor.is_person();
+        let person = running.permitted.planned.plan.actor.is_person();
         let wanted = match self.runtime.options.forms {
             Who::Off => false,
             Who::Inbox => !shows,
@@ -88,8 +88,8 @@ impl CallPipeline<'_> {
         wanted
             && !self.nested
             && !self.unattended
-            && (manner.patience == Patience::Wait || manner.leave.is_some())
-            && self.inbox_may_be_used(&running.cleared.understood)
+            && (options.patience == Patience::Wait || options.leave.is_some())
+            && self.inbox_may_be_used(&running.permitted.planned)
             && !self.world.rulebook.governance.signing_required
     }
 
@@ -146,18 +146,18 @@ impl CallPipeline<'_> {
         name: String,
         form: ElicitationForm,
     ) -> Result<(), Stop> {
-        let understood = &running.cleared.understood;
-        let contract = &understood.entry.contract;
+        let planned = &running.permitted.planned;
+        let contract = &planned.entry.contract;
         // The form needs the same approvers as the call itself.
-        let judged = self.judged(&self.world.clone(), understood, &[]).await?;
+        let judged = self.judged(&self.world.clone(), planned, &[]).await?;
         let (id, now) = (self.next_question(), self.recorder.now());
-        let plan = &understood.plan;
+        let plan = &planned.plan;
         let asks = format!("`{}` asks on behalf of its backend", plan.route.driver);
         let said = form.message.split_whitespace().collect::<Vec<_>>().join(" ");
         let said = crate::render::capped(&said, 300).0.to_owned();
         let question = Question {
             id,
-            bound: self.bound(understood),
+            bound: self.bound(planned),
             grant: contract.grant_key(),
             needs: judged.needs,
             rememberable: false,
@@ -203,14 +203,14 @@ impl CallPipeline<'_> {
     /// not wait.
     fn announce(&mut self, running: &mut Running<'_>) {
         let Some(OpenForm { question, .. }) = &running.asked.open else { return };
-        let manner = running.manner;
-        if let Some(prompt) = manner.prompt {
+        let options = running.options;
+        if let Some(prompt) = options.prompt {
             let question = question.clone();
             let asking = caught(|| -> BoxFuture<'_, _> {
                 Box::pin(async move { prompt.ask(&question).await })
             });
             running.asked.prompting = asking.ok().map(CatchPanic);
-        } else if let Some(tell) = manner.tell {
+        } else if let Some(tell) = options.tell {
             let _ = caught(|| tell(question));
         }
         let words = self.waits_for(&question.summary, &question.id, "answer");
@@ -220,8 +220,8 @@ impl CallPipeline<'_> {
         if let Some(carrying) = self.flight.take() {
             carrying.answered(&envelope);
         }
-        let leaves = manner.patience == Patience::Leave && !self.detached;
-        if let Some(leave) = manner.leave.as_ref().filter(|_| leaves) {
+        let leaves = options.patience == Patience::Leave && !self.detached;
+        if let Some(leave) = options.leave.as_ref().filter(|_| leaves) {
             self.detached = true;
             let _ = caught(|| leave(envelope));
         }
@@ -268,7 +268,7 @@ impl CallPipeline<'_> {
         let content = last.and_then(|answer| answer.content.clone());
         let mut bound = question.bound.clone();
         bound.call_input = content.clone().unwrap_or(bound.call_input);
-        let plan = &running.cleared.understood.plan;
+        let plan = &running.permitted.planned.plan;
         match settle(&rulebook, question, &record.answers, plan, &bound, now) {
             Settlement::Open(_) => None,
             Settlement::Refused(stop) if stop.code == Code::ApprovalRejected => {

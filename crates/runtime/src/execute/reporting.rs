@@ -40,7 +40,7 @@ impl CallPipeline<'_> {
         let reported = self.report(running, "backgrounded", Progress::default(), None);
         self.recorder.note(Event::Progressed(Box::new(reported)));
         let _ = self.recorder.show(&self.runtime.options).await;
-        self.let_go(running.manner, running.effect).await;
+        self.let_go(running.options, running.effect).await;
     }
 
     pub(super) fn note_cancel(

@@ -19,8 +19,8 @@ use crate::{CallOptions, Reply, SharedTimer};
 
 /// State of one running attempt.
 pub(super) struct Running<'m> {
-    pub(super) cleared: &'m PermittedCall,
-    pub(super) manner: &'m CallOptions<'m>,
+    pub(super) permitted: &'m PermittedCall,
+    pub(super) options: &'m CallOptions<'m>,
     pub(super) driver: DriverId,
     pub(super) began: Instant,
     pub(super) deadline: Instant,
@@ -69,32 +69,32 @@ pub(super) enum AttemptEvent {
 
 impl<'m> Running<'m> {
     pub(super) fn new(
-        cleared: &'m PermittedCall,
-        manner: &'m CallOptions<'m>,
+        permitted: &'m PermittedCall,
+        options: &'m CallOptions<'m>,
         wish: Cancel,
         closing: &'m Cancel,
         deadline: Instant,
         pulse: SharedTimer,
     ) -> Running<'m> {
         let began = Instant::now();
-        let extras = &cleared.understood.entry.contract.tool.extras;
+        let extras = &permitted.planned.entry.contract.tool.extras;
         let cancelable = match extras.supports_cancel {
             Some(stated) => stated && extras.interrupt.as_deref() != Some("block"),
             None => extras.interrupt.as_deref() == Some("cancel"),
         };
         Running {
-            driver: cleared.understood.plan.route.driver.clone(),
-            cleared,
-            manner,
+            driver: permitted.planned.plan.route.driver.clone(),
+            permitted,
+            options,
             began,
             deadline,
             time: Allowance::until(deadline.into_std()),
             give_up: deadline,
             cancel: Cancel::new(),
             wish,
-            caller_wish: manner.cancel.clone(),
+            caller_wish: options.cancel.clone(),
             closing,
-            caller: manner.caller.clone(),
+            caller: options.caller.clone(),
             people: false,
             asked: OpenForms::default(),
             wished: false,

@@ -17,7 +17,7 @@ use crate::plan::BoundPlan;
 impl CallPipeline<'_> {
     /// Records the submission, and gives the driver a clearance to send.
     pub(super) async fn submit(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
-        let at = self.submitted(running.cleared);
+        let at = self.submitted(running.permitted);
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::SubmittedFirst.is_off() {
             running.effect = EffectState::Submitted;
@@ -41,9 +41,9 @@ impl CallPipeline<'_> {
     }
 
     /// Notes the submission with its deadline. Returns the moment of the submission.
-    pub(super) fn submitted(&mut self, cleared: &PermittedCall) -> DualTime {
+    pub(super) fn submitted(&mut self, permitted: &PermittedCall) -> DualTime {
         let now = self.runtime.clock.time();
-        let until = now.later(self.runtime.possible_for(&cleared.understood));
+        let until = now.later(self.runtime.possible_for(&permitted.planned));
         self.note_submission(until);
         now
     }
@@ -69,12 +69,12 @@ impl CallPipeline<'_> {
 impl Runtime {
     /// How long after its submission a call may take effect: the timeout of an attempt, and a
     /// margin that is the larger of `options.final_after` and the contract's `final_after`.
-    pub(crate) fn possible_for(&self, understood: &BoundPlan) -> Duration {
+    pub(crate) fn possible_for(&self, planned: &BoundPlan) -> Duration {
         let now = self.clock.now();
-        let stated = understood.status.as_ref().and_then(|status| status.final_after);
+        let stated = planned.status.as_ref().and_then(|status| status.final_after);
         let stated = stated.and_then(|span| after(now, span));
         let stated = stated.map(|end| DualTime::from(end).remaining(&DualTime::from(now)));
         let margin = self.options.final_after.max(stated.unwrap_or_default());
-        Duration::from_millis(understood.plan.limits.timeout_ms).saturating_add(margin)
+        Duration::from_millis(planned.plan.limits.timeout_ms).saturating_add(margin)
     }
 }

@@ -31,10 +31,10 @@ impl CallPipeline<'_> {
         };
         self.recorder.note(Event::ContextModified(Box::new(fact.clone())));
         let mut told = ContextGiven { outcome, reason: reason.to_owned(), modifiers: Vec::new() };
-        match (outcome, &self.seat) {
+        match (outcome, &self.membership) {
             (ContextOutcome::Applied, _) => told.modifiers = modifiers,
-            (ContextOutcome::Deferred, Some(seat)) => {
-                seat.defer(DeferredModifiers { fact, modifiers })
+            (ContextOutcome::Deferred, Some(membership)) => {
+                membership.defer(DeferredModifiers { fact, modifiers })
             }
             (ContextOutcome::Deferred | ContextOutcome::Rejected, _) => {
                 let words = format!("its context modifiers do not count: {reason}");
@@ -49,7 +49,7 @@ impl CallPipeline<'_> {
         if failed {
             return (Rejected, "the call did not succeed");
         }
-        match (policy, &self.seat) {
+        match (policy, &self.membership) {
             (ContextPolicy::Forbid, _) => (Rejected, "the batch allows none"),
             (ContextPolicy::DeferUntilBatchComplete, Some(_)) => {
                 (Deferred, "they wait for the end of the batch")
@@ -58,7 +58,9 @@ impl CallPipeline<'_> {
                 (Rejected, "its batch is gone, so its end cannot be awaited")
             }
             (ContextPolicy::AllowSerialOnly, None) => (Applied, "the call ran alone"),
-            (ContextPolicy::AllowSerialOnly, Some(seat)) if seat.alone || !self.is_safe() => {
+            (ContextPolicy::AllowSerialOnly, Some(membership))
+                if membership.alone || !self.is_safe() =>
+            {
                 (Applied, "the call ran alone")
             }
             (ContextPolicy::AllowSerialOnly, Some(_)) => {

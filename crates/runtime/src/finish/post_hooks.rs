@@ -25,13 +25,13 @@ impl CallPipeline<'_> {
             let concerns = |hook: &Arc<dyn Hook>| caught(|| hook.concerns(&plan)).unwrap_or(true);
             world.hooks.iter().filter(move |hook| hook.point() == point && concerns(hook))
         };
-        let mut heard = false;
+        let mut asked = false;
         for hook in at(outcome).chain(at(HookPoint::ResultPersistence)) {
             let point = hook.point();
             if point == HookPoint::ResultPersistence && came.output.is_none() {
                 continue;
             }
-            heard = true;
+            asked = true;
             let started_at = self.recorder.now();
             let started = HookStarted { hook: hook.name().to_owned(), point };
             self.recorder.note(Event::PostHookStarted(started));
@@ -52,7 +52,7 @@ impl CallPipeline<'_> {
             self.recorder.note(Event::PostHookCompleted(Box::new(run)));
             came = self.after_hook(came, hook.as_ref(), answer);
         }
-        let outcome = match (heard, &came.error) {
+        let outcome = match (asked, &came.error) {
             (false, _) => PhaseOutcome::Skipped,
             (true, Some(error)) if error.error_code == Code::HookPostFailed => PhaseOutcome::Failed,
             (true, _) => PhaseOutcome::Ok,

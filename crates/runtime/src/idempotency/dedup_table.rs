@@ -18,32 +18,32 @@ pub(super) enum DedupVerdict {
     Conflict,
 }
 
-/// Decides about a call by the record of its intent. `heard` says whether the recorded result was
+/// Decides about a call by the record of its intent. `delivered` says whether the recorded result was
 /// delivered, `askable` whether the contract has a status operation.
 pub(super) fn classify(
-    meant: &Intent,
+    identity: &Intent,
     record: Option<&IntentRecord>,
     now: Timestamp,
-    heard: bool,
+    delivered: bool,
     askable: bool,
 ) -> DedupVerdict {
     let Some(record) = record else { return DedupVerdict::New(None) };
     let open = record.run.ended_at.is_none();
     let remembered = now < remembered_until(record);
     let unknown = matches!(record.run.effect_state, EffectState::Unknown | EffectState::Submitted);
-    let by_key = meant.source != KeySource::Intent;
+    let by_key = identity.source != KeySource::Intent;
     let holds = match (open, record.run.effect_state.may_have_happened()) {
         // An open call holds its intent without a limit, and so does a key with an unknown effect.
         (true, _) => true,
         // No effect happened, so there is nothing to deduplicate.
         (false, false) => false,
         (false, true) if by_key => remembered || unknown,
-        (false, true) => remembered && (unknown || !heard),
+        (false, true) => remembered && (unknown || !delivered),
     };
     if !holds {
         return DedupVerdict::New(Some(record.run.invocation_id.clone()));
     }
-    match record.intent.binding == meant.binding {
+    match record.intent.binding == identity.binding {
         false => DedupVerdict::Conflict,
         true if !open && unknown && askable => DedupVerdict::Unknown,
         true => DedupVerdict::Same,
@@ -113,11 +113,11 @@ mod tests {
         for source in [KeySource::Caller, KeySource::Intent] {
             for ended in [false, true] {
                 for effect in EffectState::ALL {
-                    for heard in [false, true] {
+                    for delivered in [false, true] {
                         let record = record(source, ended, *effect);
                         let cell = |binding: &str, now| {
-                            let meant = intent(source, binding);
-                            match classify(&meant, Some(&record), now, heard, true) {
+                            let identity = intent(source, binding);
+                            match classify(&identity, Some(&record), now, delivered, true) {
                                 DedupVerdict::New(_) => "new",
                                 DedupVerdict::Same => "same",
                                 DedupVerdict::Unknown => "ask",
@@ -127,8 +127,8 @@ mod tests {
                         let cells = [("sha256:b", 50), ("sha256:b", 101), ("sha256:c", 50)];
                         let cells = cells.map(|(binding, now)| cell(binding, at(now)));
                         let stands = if ended { "ended" } else { "open" };
-                        let heard = if heard { "heard" } else { "unheard" };
-                        lines += &format!("{source} {stands} {effect} {heard}: {cells:?}\n");
+                        let delivered = if delivered { "delivered" } else { "undelivered" };
+                        lines += &format!("{source} {stands} {effect} {delivered}: {cells:?}\n");
                     }
                 }
             }
@@ -147,16 +147,16 @@ mod tests {
         assert_eq!(open, 0, "whatever is open is the same, for ever, and holds its key");
         let ended: Vec<_> =
             table().lines().filter(|line| line.contains(" ended ")).map(str::to_owned).collect();
-        let cells = |source: &str, effect: &str, heard: &str| {
-            let begins = format!("{source} ended {effect} {heard}: ");
+        let cells = |source: &str, effect: &str, delivered: &str| {
+            let begins = format!("{source} ended {effect} {delivered}: ");
             let line = ended.iter().find(|line| line.starts_with(&begins)).unwrap();
             line.trim_start_matches(&begins).to_owned()
         };
-        for heard in ["heard", "unheard"] {
+        for delivered in ["delivered", "undelivered"] {
             for effect in ["none", "not_submitted", "not_committed"] {
                 for source in ["caller", "intent"] {
                     assert_eq!(
-                        cells(source, effect, heard),
+                        cells(source, effect, delivered),
                         r#"["new", "new", "new"]"#,
                         "{effect}"
                     );
@@ -165,39 +165,39 @@ mod tests {
             for effect in ["committed", "partially_committed", "compensated", "compensation_failed"]
             {
                 assert_eq!(
-                    cells("caller", effect, heard),
+                    cells("caller", effect, delivered),
                     r#"["same", "new", "conflict"]"#,
                     "{effect}"
                 );
             }
-            assert_eq!(cells("caller", "unknown", heard), r#"["ask", "ask", "conflict"]"#);
-            assert_eq!(cells("intent", "unknown", heard), r#"["ask", "new", "conflict"]"#);
+            assert_eq!(cells("caller", "unknown", delivered), r#"["ask", "ask", "conflict"]"#);
+            assert_eq!(cells("intent", "unknown", delivered), r#"["ask", "new", "conflict"]"#);
         }
         // Two equal calls whose results were both delivered are two intents.
-        assert_eq!(cells("intent", "committed", "heard"), r#"["new", "new", "new"]"#);
-        assert_eq!(cells("intent", "committed", "unheard"), r#"["same", "new", "conflict"]"#);
+        assert_eq!(cells("intent", "committed", "delivered"), r#"["new", "new", "new"]"#);
+        assert_eq!(cells("intent", "committed", "undelivered"), r#"["same", "new", "conflict"]"#);
     }
 
     #[test]
     fn unknown_effect_without_status_lookup_replays_unknown() {
         let record = record(KeySource::Caller, true, EffectState::Unknown);
-        let meant = intent(KeySource::Caller, "sha256:b");
-        assert_eq!(classify(&meant, Some(&record), at(50), true, false), DedupVerdict::Same);
+        let identity = intent(KeySource::Caller, "sha256:b");
+        assert_eq!(classify(&identity, Some(&record), at(50), true, false), DedupVerdict::Same);
     }
 
     #[test]
     fn idempotency_retention_begins_when_call_ends() {
         let mut record = record(KeySource::Intent, true, EffectState::Committed);
         record.run.ended_at = Some(at(5000));
-        let meant = intent(KeySource::Intent, "sha256:b");
-        let stands = |now| classify(&meant, Some(&record), at(now), false, false);
+        let identity = intent(KeySource::Intent, "sha256:b");
+        let stands = |now| classify(&identity, Some(&record), at(now), false, false);
         assert_eq!(stands(5099), DedupVerdict::Same);
         assert_eq!(stands(5100), DedupVerdict::New(Some(InvocationId::from("inv_1"))));
     }
 
     #[test]
     fn unseen_intent_is_new() {
-        let meant = intent(KeySource::Intent, "sha256:b");
-        assert_eq!(classify(&meant, None, at(0), false, true), DedupVerdict::New(None));
+        let identity = intent(KeySource::Intent, "sha256:b");
+        assert_eq!(classify(&identity, None, at(0), false, true), DedupVerdict::New(None));
     }
 }

@@ -18,10 +18,10 @@ impl CallPipeline<'_> {
         &mut self,
         call: &Call,
         record: Option<IntentRecord>,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Halt {
         let Some(record) = record else { return super::lost() };
-        match self.await_result(record, manner).await {
+        match self.await_result(record, options).await {
             Ok(envelope) => self.record_replay(call, envelope).await,
             Err(halt) => halt,
         }
@@ -32,7 +32,7 @@ impl CallPipeline<'_> {
     async fn await_result(
         &mut self,
         mut record: IntentRecord,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<Envelope, Halt> {
         self.stand_aside(true);
         let id = record.run.invocation_id.clone();
@@ -45,11 +45,11 @@ impl CallPipeline<'_> {
             if let Some(envelope) = self.finish_orphaned(&id, &record).await? {
                 return Ok(envelope);
             }
-            if manner.patience == Patience::Leave && record.run.status.waits_for_people() {
+            if options.patience == Patience::Leave && record.run.status.waits_for_people() {
                 return Ok(self.still_waits(&record));
             }
             let look = tokio::time::sleep(self.runtime.options.look);
-            self.unless_called_off(manner, look).await.ok_or_else(|| no_longer_wanted(&id))?;
+            self.unless_called_off(options, look).await.ok_or_else(|| no_longer_wanted(&id))?;
             let again = self.runtime.store.intent(&intent, source).await.map_err(unrecorded)?;
             record = match again.filter(|again| again.run.invocation_id == id) {
                 Some(again) => again,
@@ -82,8 +82,8 @@ impl CallPipeline<'_> {
                 return Ok(None);
             }
         }
-        let Some(grabbed) = self.runtime.claim(id).await? else { return Ok(None) };
-        match Box::pin(self.runtime.resume(id, grabbed, Attendance::No)).await? {
+        let Some(claimed) = self.runtime.claim(id).await? else { return Ok(None) };
+        match Box::pin(self.runtime.resume(id, claimed, Attendance::No)).await? {
             RecoveryOutcome::Finished(envelope) => Ok(Some(*envelope)),
             RecoveryOutcome::StillWaiting | RecoveryOutcome::Elsewhere => Ok(None),
         }

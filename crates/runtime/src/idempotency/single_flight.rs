@@ -37,19 +37,19 @@ impl SingleFlight {
     /// Starts a flight, or returns the one under way.
     pub(crate) fn take(
         self: &Arc<SingleFlight>,
-        meant: &Intent,
+        identity: &Intent,
         id: &InvocationId,
     ) -> Result<FlightOwner, FlightFollower> {
-        match self.all().entry(meant.intent.clone()) {
+        match self.all().entry(identity.intent.clone()) {
             Entry::Occupied(other) => Err(other.get().clone()),
             Entry::Vacant(place) => {
                 let (tell, answer) = watch::channel(None);
                 place.insert(FlightFollower {
                     id: id.clone(),
-                    binding: meant.binding.clone(),
+                    binding: identity.binding.clone(),
                     answer,
                 });
-                let intent = Some(meant.intent.clone());
+                let intent = Some(identity.intent.clone());
                 Ok(FlightOwner { under_way: self.clone(), intent, answer: tell })
             }
         }

@@ -36,12 +36,12 @@ impl CallPipeline<'_> {
         entry: &CatalogEntry,
         input: &Value,
         record: &IntentRecord,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Result<(), Halt> {
         let began = Instant::now();
         loop {
             let Some(asked) = self.asked(call, entry, input, record).await else {
-                return Err(self.replay_result(call, Some(record.clone()), manner).await);
+                return Err(self.replay_result(call, Some(record.clone()), options).await);
             };
             let until = match asked.became {
                 // An absence that is not recorded could not be told apart from a later effect.
@@ -54,14 +54,14 @@ impl CallPipeline<'_> {
                 }
                 Became::Possible(until) if self.in_time(&until, began + asked.time) => until,
                 Became::Possible(until) => {
-                    return Err(self.told_possible(call, record, &until, manner).await);
+                    return Err(self.told_possible(call, record, &until, options).await);
                 }
             };
             // A new attempt could not be told apart from the earlier one, which may still commit.
             let left = until.remaining(&self.runtime.clock.time());
             let wait = tokio::time::sleep(left.max(self.runtime.options.look));
             let id = &record.run.invocation_id;
-            self.unless_called_off(manner, wait).await.ok_or_else(|| no_longer_wanted(id))?;
+            self.unless_called_off(options, wait).await.ok_or_else(|| no_longer_wanted(id))?;
         }
     }
 
@@ -76,9 +76,9 @@ impl CallPipeline<'_> {
         call: &Call,
         record: &IntentRecord,
         until: &DualTime,
-        manner: &CallOptions<'_>,
+        options: &CallOptions<'_>,
     ) -> Halt {
-        match self.replay_result(call, Some(record.clone()), manner).await {
+        match self.replay_result(call, Some(record.clone()), options).await {
             Halt::Answered(mut envelope) => {
                 if let Some(error) = &mut envelope.error {
                     error.until = Some(until.at);
@@ -98,13 +98,13 @@ impl CallPipeline<'_> {
         record: &IntentRecord,
     ) -> Option<StatusLookup> {
         let entry = self.world.snapshot.find(&entry.contract.key().to_string())?;
-        let understood = self.bind(call, entry, input.clone()).ok()?;
+        let planned = self.bind(call, entry, input.clone()).ok()?;
         let id = &record.run.invocation_id;
-        let past = self.runtime.past(id).await.ok()?;
-        let until = past.until_or_after(self.runtime.possible_for(&understood));
-        let time = Duration::from_millis(understood.plan.limits.timeout_ms);
+        let history = self.runtime.history(id).await.ok()?;
+        let until = history.until_or_after(self.runtime.possible_for(&planned));
+        let time = Duration::from_millis(planned.plan.limits.timeout_ms);
         let key = &record.intent.key;
-        let (became, answer) = self.runtime.became(id, key, &understood, until.as_ref()).await?;
+        let (became, answer) = self.runtime.became(id, key, &planned, until.as_ref()).await?;
         let effect = match &became {
             Became::Committed(_) => EffectState::Committed,
             Became::Absent => EffectState::NotCommitted,

@@ -8,10 +8,10 @@ use haft_ledger::{Run, RunFilter};
 use haft_model::{Call, Code, DualTime, EffectState, InvocationId, Stop};
 use serde_json::Value;
 
-use super::past::Past;
+use super::history::CallHistory;
 use super::{AT_ONCE, PAGE, RecoveryResult};
 use crate::Runtime;
-use crate::batch::Crew;
+use crate::batch::TaskSet;
 use crate::execute::{Became, still_possible};
 use crate::idempotency::backend_key;
 use crate::pipeline::{CallPipeline, Halt, new_id};
@@ -25,22 +25,22 @@ impl CallPipeline<'_> {
     /// effect stays unknown where the backend cannot tell.
     pub(super) async fn look_up_effect(
         &mut self,
-        past: &Past,
+        history: &CallHistory,
         id: &InvocationId,
     ) -> RecoveryResult {
         // The interrupted attempt is the last recorded one.
-        self.attempt = past.attempts();
+        self.attempt = history.attempts();
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::RecoveryLookup.is_off() {
             let stop = Stop::new(Code::DependencyUnavailable, "nothing was looked up");
             return Err(Halt::Stopped(Box::new(Failure::new(stop, EffectState::NotCommitted))));
         }
-        let became = match self.restore_plan(past, id, past.ran()).await {
-            Ok((_, understood)) => {
-                self.plan = Some(understood.plan.clone());
-                let possible_for = self.runtime.possible_for(&understood);
-                self.possible_until = past.until_or_after(possible_for);
-                self.became(&understood).await
+        let became = match self.restore_plan(history, id, history.ran()).await {
+            Ok((_, planned)) => {
+                self.plan = Some(planned.plan.clone());
+                let possible_for = self.runtime.possible_for(&planned);
+                self.possible_until = history.until_or_after(possible_for);
+                self.became(&planned).await
             }
             Err(_) => None,
         };
@@ -78,7 +78,7 @@ impl Runtime {
                 let works = some.iter().map(|run| -> BoxFuture<'_, _> {
                     Box::pin(self.settle_late(&run.invocation_id))
                 });
-                Crew::new(works).all().await.into_iter().collect::<Result<(), Stop>>()?;
+                TaskSet::new(works).all().await.into_iter().collect::<Result<(), Stop>>()?;
             }
             match page.last().filter(|_| page.len() == PAGE) {
                 Some(last) => filter.before = Some(last.invocation_id.clone()),
@@ -89,18 +89,18 @@ impl Runtime {
 
     /// Looks up one unknown effect and records what the backend says.
     async fn settle_late(&self, id: &InvocationId) -> Result<(), Stop> {
-        let past = self.past(id).await?;
+        let history = self.history(id).await?;
         let now = self.clock.time();
         let due = |until: &DualTime| until.is_past(&now) && !until.later(LOOKED_FOR).is_past(&now);
-        let Some(until) = past.until().filter(due) else { return Ok(()) };
-        let planned = &past.planned;
-        let call = Call::new(planned.actor.clone(), planned.requested.clone(), Value::Null);
+        let Some(until) = history.until().filter(due) else { return Ok(()) };
+        let start = &history.start;
+        let call = Call::new(start.actor.clone(), start.requested.clone(), Value::Null);
         // A pipeline that records nothing, to rebuild the plan.
-        let mut walk = CallPipeline::begin(self, &call, new_id());
-        let understood = walk.restore_plan(&past, id, past.ran()).await;
-        let Ok((call, understood)) = understood else { return Ok(()) };
-        let key = past.intent().map_or_else(|| backend_key(&[id.as_str()]), |intent| intent.key);
-        let became = self.became(id, &key, &understood, Some(&until)).await;
+        let mut pipeline = CallPipeline::begin(self, &call, new_id());
+        let planned = pipeline.restore_plan(&history, id, history.ran()).await;
+        let Ok((call, planned)) = planned else { return Ok(()) };
+        let key = history.intent().map_or_else(|| backend_key(&[id.as_str()]), |intent| intent.key);
+        let became = self.became(id, &key, &planned, Some(&until)).await;
         let Some((became, answer)) = became else { return Ok(()) };
         let effect = match became {
             Became::Committed(_) => EffectState::Committed,

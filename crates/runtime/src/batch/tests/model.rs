@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft_driver::Cancel;
 use haft_model::{Actor, Digest, DriverId, Event, InterruptBehavior, OnFailure, Started};
 
-use crate::batch::course::{Caught, Course, Fate, Lane, Rules};
+use crate::batch::scheduler::{BatchScheduler, Caught, Fate, Lane, Rules};
 use crate::queue::{Dice, Queue, SlotRequest, overlap};
 
 /// Event of a random batch.
@@ -95,7 +95,7 @@ fn actor(dice: &mut Dice) -> Arc<Actor> {
 /// Runs one call of a random batch.
 struct Runner {
     batch: Arc<Random>,
-    course: Arc<Course>,
+    scheduler: Arc<BatchScheduler>,
     queue: Arc<Queue>,
     seen: Arc<Mutex<Vec<Seen>>>,
     index: usize,
@@ -110,11 +110,11 @@ impl Runner {
         for wish in &self.batch.wishes {
             match wish {
                 Wish::Interrupt(after) if *after == seen.len() => {
-                    self.course.interrupted();
+                    self.scheduler.interrupted();
                     seen.push(Seen::Interrupted);
                 }
                 Wish::Discard(after, index) if *after == seen.len() => {
-                    let caught = self.course.discard(*index, "another plan").unwrap();
+                    let caught = self.scheduler.discard(*index, "another plan").unwrap();
                     seen.push(Seen::Discarded(*index, caught));
                 }
                 Wish::Interrupt(_) | Wish::Discard(..) => {}
@@ -132,7 +132,7 @@ impl Runner {
         self.note(Seen::Began(self.index));
         self.naps().await;
         let safe = self.batch.safe[self.index];
-        let turn = self.course.clone().enter(self.index, safe).await;
+        let turn = self.scheduler.clone().enter(self.index, safe).await;
         let wanted = SlotRequest {
             locks: &self.batch.locks[self.index],
             shared: safe,
@@ -140,10 +140,10 @@ impl Runner {
             priority: self.batch.priority[self.index],
         };
         let slot = self.queue.enter(wanted).await.unwrap();
-        if !self.course.clear(self.index) {
+        if !self.scheduler.clear(self.index) {
             return false;
         }
-        self.course.noted(self.index, &started());
+        self.scheduler.noted(self.index, &started());
         self.note(Seen::Ran(self.index));
         self.naps().await;
         self.note(Seen::Stopped(self.index));
@@ -152,13 +152,13 @@ impl Runner {
     }
 
     async fn runs(self) {
-        let (wish, caller) = (Cancel::new(), self.course.caller(self.index));
-        self.course.listens(self.index, wish.clone());
+        let (wish, caller) = (Cancel::new(), self.scheduler.caller(self.index));
+        self.scheduler.listens(self.index, wish.clone());
         let begins = tokio::select! {
             biased;
             () = caller.cancelled() => false,
             () = wish.cancelled() => false,
-            () = self.course.begin(self.index) => true,
+            () = self.scheduler.begin(self.index) => true,
         };
         let done = tokio::select! {
             biased;
@@ -170,7 +170,7 @@ impl Runner {
         self.note(Seen::Ended(self.index));
         let fails = self.batch.fails[self.index];
         let fate = if done && !fails { Fate::Well } else { Fate::Badly };
-        self.course.over(self.index, fate);
+        self.scheduler.over(self.index, fate);
     }
 }
 
@@ -186,14 +186,14 @@ fn started() -> Event {
 
 /// Runs a random batch as the pipeline does, with a queue, and returns the event log.
 async fn run(batch: Arc<Random>, dice: &mut Dice) -> (Vec<Seen>, Vec<Option<usize>>) {
-    let course = Course::new(batch.lanes.clone(), batch.rules);
+    let scheduler = BatchScheduler::new(batch.lanes.clone(), batch.rules);
     let queue = Arc::new(Queue::new(1 + dice.roll(3) as usize));
     let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let mut tasks = tokio::task::JoinSet::new();
     for index in 0..batch.lanes.len() {
-        let (batch, course, queue) = (batch.clone(), course.clone(), queue.clone());
+        let (batch, scheduler, queue) = (batch.clone(), scheduler.clone(), queue.clone());
         let naps = dice.roll(5);
-        tasks.spawn(Runner { batch, course, queue, seen: seen.clone(), index, naps }.runs());
+        tasks.spawn(Runner { batch, scheduler, queue, seen: seen.clone(), index, naps }.runs());
     }
     let all = async {
         while let Some(ended) = tasks.join_next().await {
@@ -201,7 +201,7 @@ async fn run(batch: Arc<Random>, dice: &mut Dice) -> (Vec<Seen>, Vec<Option<usiz
         }
     };
     tokio::time::timeout(Duration::from_secs(20), all).await.expect("the batch hangs");
-    let taken = (0..batch.lanes.len()).map(|index| course.taken_by(index)).collect();
+    let taken = (0..batch.lanes.len()).map(|index| scheduler.taken_by(index)).collect();
     (Arc::into_inner(seen).unwrap().into_inner().unwrap(), taken)
 }
 

@@ -13,14 +13,14 @@ use haft_model::{
 };
 use serde_json::Value;
 
-use super::crew::Crew;
 use super::discard::BatchHandle;
-use super::seat::DeferredModifiers;
+use super::membership::DeferredModifiers;
+use super::task_set::TaskSet;
 
 /// Stream of a batch's results. The calls make progress only while the caller polls it.
 pub struct ResultStream<'r> {
     handle: BatchHandle<'r>,
-    crew: Crew<'r, Envelope>,
+    task_set: TaskSet<'r, Envelope>,
     policy: Arc<SchedulerPolicy>,
     /// Completes when the caller interrupts.
     interrupted: Option<BoxFuture<'r, ()>>,
@@ -55,7 +55,7 @@ pub enum BatchNews {
 impl<'r> ResultStream<'r> {
     pub(super) fn new(
         handle: BatchHandle<'r>,
-        crew: Crew<'r, Envelope>,
+        task_set: TaskSet<'r, Envelope>,
         policy: Arc<SchedulerPolicy>,
         interrupt: Cancel,
         planned: Event,
@@ -65,7 +65,7 @@ impl<'r> ResultStream<'r> {
         let writing = async move { writer.write(None, planned).await.unwrap_or_default() };
         ResultStream {
             handle,
-            crew,
+            task_set,
             policy,
             interrupted: Some(Box::pin(interrupt.cancelled_owned())),
             ended: BTreeMap::new(),
@@ -120,7 +120,8 @@ impl<'r> ResultStream<'r> {
         if !self.over {
             return given;
         }
-        for (index, DeferredModifiers { mut fact, modifiers }) in self.handle.course.take_deferred()
+        for (index, DeferredModifiers { mut fact, modifiers }) in
+            self.handle.scheduler.take_deferred()
         {
             fact.outcome = ContextOutcome::Applied;
             fact.reason = "the batch is over".to_owned();
@@ -153,7 +154,7 @@ impl<'r> ResultStream<'r> {
         };
         let (index, envelope) = found?;
         self.next += 1;
-        self.handle.course.handed_over();
+        self.handle.scheduler.handed_over();
         Some(BatchNews::Result { index, envelope: Box::new(envelope) })
     }
 
@@ -164,7 +165,7 @@ impl<'r> ResultStream<'r> {
         let pending = envelope.status == ResultStatus::Pending;
         // A replayed envelope belongs to another call and says nothing about this one.
         let own = self.handle.calls().get(index) == Some(&envelope.invocation_id);
-        if pending || !own || self.handle.course.has_yielded(index) {
+        if pending || !own || self.handle.scheduler.has_yielded(index) {
             return;
         }
         let writer = self.handle.clone();
@@ -182,10 +183,10 @@ impl<'r> ResultStream<'r> {
             && Pin::new(wish).poll(context).is_ready()
         {
             self.interrupted = None;
-            self.handle.course.interrupted();
+            self.handle.scheduler.interrupted();
         }
-        let ended = self.crew.poll(context);
-        self.reports.append(&mut self.handle.course.reports());
+        let ended = self.task_set.poll(context);
+        self.reports.append(&mut self.handle.scheduler.reports());
         match ended {
             Poll::Ready(ended) if ended.is_empty() => {
                 Poll::Ready(!self.reports.is_empty() || !self.ended.is_empty())

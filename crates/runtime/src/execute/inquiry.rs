@@ -24,8 +24,8 @@ impl Running<'_> {
             able.kinds.insert(InquiryKind::Form);
             able.people = true;
         }
-        able.patient = self.manner.background != Background::Unknown
-            || background::takes_long(&self.cleared.understood.entry);
+        able.patient = self.options.background != Background::Unknown
+            || background::takes_long(&self.permitted.planned.entry);
         able
     }
 

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 type Work<'w, T> = Pin<Box<dyn Future<Output = T> + Send + 'w>>;
 
 /// A set of concurrent futures without tasks of their own, so that they may borrow.
-pub(crate) struct Crew<'w, T> {
+pub(crate) struct TaskSet<'w, T> {
     members: Vec<Option<(Work<'w, T>, Waker)>>,
     bells: Arc<Bells>,
     left: usize,
@@ -38,8 +38,8 @@ impl Wake for Bell {
     }
 }
 
-impl<'w, T> Crew<'w, T> {
-    pub(crate) fn new(works: impl Iterator<Item = Work<'w, T>>) -> Crew<'w, T> {
+impl<'w, T> TaskSet<'w, T> {
+    pub(crate) fn new(works: impl Iterator<Item = Work<'w, T>>) -> TaskSet<'w, T> {
         let bells = Arc::<Bells>::default();
         let member = |(index, work)| {
             let bell = Bell { bells: bells.clone(), index };
@@ -48,7 +48,7 @@ impl<'w, T> Crew<'w, T> {
         let members: Vec<_> = works.enumerate().map(member).collect();
         let left = members.len();
         bells.0.lock().unwrap_or_else(PoisonError::into_inner).0.extend(0..left);
-        Crew { members, bells, left }
+        TaskSet { members, bells, left }
     }
 
     /// Runs all futures to completion and returns their outputs in order.

@@ -12,7 +12,7 @@ use crate::render;
 const MAX_INLINE_CHARS: usize = 20_000;
 
 /// A redacted result, in the forms that the envelope needs.
-pub(super) struct HeldResult {
+pub(super) struct PersistedResult {
     pub(super) content: Vec<Content>,
     pub(super) structured: Option<Value>,
     pub(super) model: Vec<Content>,
@@ -28,7 +28,7 @@ pub(super) struct HeldResult {
 
 impl CallPipeline<'_> {
     /// Phase 12: redacts the output and persists it as the contract says.
-    pub(super) fn hold(&mut self, output: Option<&Output>) -> HeldResult {
+    pub(super) fn hold(&mut self, output: Option<&Output>) -> PersistedResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
         let redacted = self.take_out(structured.as_mut(), &mut content);
@@ -44,14 +44,14 @@ impl CallPipeline<'_> {
     }
 
     /// Redacts the output and keeps it whole, without persisting it.
-    pub(super) fn looked_at(&self, output: Option<&Output>) -> HeldResult {
+    pub(super) fn looked_at(&self, output: Option<&Output>) -> PersistedResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
         let redacted = self.take_out(structured.as_mut(), &mut content);
         let exact = self.exact_of(output);
         let text = text_of(structured.as_ref(), &content, &exact);
         let empty = is_empty(structured.as_ref(), &content);
-        HeldResult {
+        PersistedResult {
             exact: exact.len(),
             model: vec![Content::Text { text: text.clone() }],
             persisted: persisted("inline", 0, &text, 0),
@@ -108,7 +108,7 @@ impl CallPipeline<'_> {
         content: Vec<Content>,
         text: String,
         exact: &[ExactNumber],
-    ) -> HeldResult {
+    ) -> PersistedResult {
         let empty = is_empty(structured.as_ref(), &content);
         let extras = self.entry.as_ref().map(|entry| &entry.contract.tool.extras);
         let limit = extras.and_then(|extras| extras.max_inline_chars);
@@ -126,7 +126,7 @@ impl CallPipeline<'_> {
         };
         let shown = if ref_only { 0 } else { preview.len() };
         let mut persisted = persisted(strategy, limit, &text, shown);
-        let mut held = HeldResult {
+        let mut held = PersistedResult {
             exact: exact.len(),
             model: vec![Content::Text { text: preview.clone() }],
             text: preview,

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::BatchTurn;
-use super::course::{Course, Fate};
 use super::discard::{SUBMITTED, superseded};
+use super::scheduler::{BatchScheduler, Fate};
 use crate::pipeline::{CallPipeline, Halt};
 use crate::queue::{Slot, SlotRequest};
 use crate::runtime::called_off;
@@ -20,8 +20,8 @@ use crate::{CallOptions, Runtime};
 
 /// Membership of one call in its batch. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Seat {
-    course: Arc<Course>,
+pub(crate) struct Membership {
+    scheduler: Arc<BatchScheduler>,
     index: usize,
     pub(super) priority: i32,
     names: Arc<[String]>,
@@ -53,27 +53,27 @@ impl Turns {
 
 /// Reports the end of a call to its siblings on drop, so that a dropped future counts too.
 struct Leaving {
-    seat: Seat,
+    membership: Membership,
     fate: Fate,
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.seat.course.over(self.seat.index, self.fate);
+        self.membership.scheduler.over(self.membership.index, self.fate);
     }
 }
 
-impl Seat {
+impl Membership {
     /// One membership for each call, in request order.
     pub(super) fn all(
-        course: &Arc<Course>,
+        scheduler: &Arc<BatchScheduler>,
         names: Arc<[String]>,
         policy: Arc<SchedulerPolicy>,
         alone: bool,
-    ) -> impl Iterator<Item = Seat> + use<> {
-        let course = course.clone();
-        (0..names.len()).map(move |index| Seat {
-            course: course.clone(),
+    ) -> impl Iterator<Item = Membership> + use<> {
+        let scheduler = scheduler.clone();
+        (0..names.len()).map(move |index| Membership {
+            scheduler: scheduler.clone(),
             index,
             priority: 0,
             names: names.clone(),
@@ -85,32 +85,32 @@ impl Seat {
     /// Takes the call out of the scheduling order while it waits for an equal call elsewhere, or
     /// puts it back.
     pub(crate) fn stand_aside(&self, aside: bool) {
-        self.course.stand_aside(self.index, aside);
+        self.scheduler.stand_aside(self.index, aside);
     }
 
     /// Observes an event that is recorded for the call.
     pub(crate) fn noted(&self, event: &Event) {
-        self.course.noted(self.index, event);
+        self.scheduler.noted(self.index, event);
     }
 
     /// Queues progress reports for the result stream.
     pub(crate) fn tell(&self, reports: Vec<Reported>) {
-        self.course.told(self.index, reports);
+        self.scheduler.told(self.index, reports);
     }
 
     /// Whether the result of the call would be yielded at once.
     pub(crate) fn is_its_turn(&self) -> bool {
-        self.course.is_its_turn(self.index)
+        self.scheduler.is_its_turn(self.index)
     }
 
     /// Defers context modifiers to the end of the batch.
     pub(crate) fn defer(&self, deferred: DeferredModifiers) {
-        self.course.defer(self.index, deferred);
+        self.scheduler.defer(self.index, deferred);
     }
 
     /// The refusal of a call that a sibling's failure cancelled.
     fn taken_along(&self) -> Option<Stop> {
-        let by = self.course.taken_by(self.index)?;
+        let by = self.scheduler.taken_by(self.index)?;
         let name = self.names.get(by).map_or("", String::as_str);
         let words = format!("call `{name}` of the batch did not succeed and took this one along");
         Some(Stop::new(Code::CanceledSibling, words).because(serde_json::json!({ "sibling": by })))
@@ -119,26 +119,26 @@ impl Seat {
 
 impl Runtime {
     /// Runs one call of a batch.
-    pub(super) async fn seated(
+    pub(super) async fn run_member(
         &self,
         call: Call,
         id: InvocationId,
-        manner: CallOptions<'_>,
-        seat: Seat,
+        options: CallOptions<'_>,
+        membership: Membership,
     ) -> Envelope {
-        let mut leaving = Leaving { seat: seat.clone(), fate: Fate::Badly };
-        let mut walk = CallPipeline::begin(self, &call, id);
-        seat.course.listens(seat.index, walk.in_flight.wish.clone());
-        walk.seat = Some(seat.clone());
-        walk.recorder.seat = Some(seat.clone());
-        walk.scheduler_policy = Some(seat.policy.clone());
-        let outcome = walk.run(&call, &manner).await;
-        let outcome = match seat.course.discarded(seat.index) {
-            Some(reason) => walk.discarded(outcome, &call, reason),
-            None if manner.cancel.is_cancelled() => outcome,
-            None => taken_along(outcome, &seat),
+        let mut leaving = Leaving { membership: membership.clone(), fate: Fate::Badly };
+        let mut pipeline = CallPipeline::begin(self, &call, id);
+        membership.scheduler.listens(membership.index, pipeline.in_flight.wish.clone());
+        pipeline.membership = Some(membership.clone());
+        pipeline.recorder.membership = Some(membership.clone());
+        pipeline.scheduler_policy = Some(membership.policy.clone());
+        let outcome = pipeline.run(&call, &options).await;
+        let outcome = match membership.scheduler.discarded(membership.index) {
+            Some(reason) => pipeline.discarded(outcome, &call, reason),
+            None if options.cancel.is_cancelled() => outcome,
+            None => taken_along(outcome, &membership),
         };
-        let envelope = walk.finish(outcome).await;
+        let envelope = pipeline.finish(outcome).await;
         leaving.fate = match envelope.status {
             ResultStatus::Pending => Fate::Waits,
             _ if envelope.is_error => Fate::Badly,
@@ -149,10 +149,10 @@ impl Runtime {
 }
 
 /// Replaces the code of a cancellation that a sibling's failure caused.
-fn taken_along(outcome: Result<Output, Halt>, seat: &Seat) -> Result<Output, Halt> {
+fn taken_along(outcome: Result<Output, Halt>, membership: &Membership) -> Result<Output, Halt> {
     match outcome {
         Err(Halt::Stopped(mut failure)) if failure.stop.code == Code::CanceledCaller => {
-            if let Some(stop) = seat.taken_along() {
+            if let Some(stop) = membership.taken_along() {
                 failure.stop = stop;
             }
             Err(Halt::Stopped(failure))
@@ -187,10 +187,13 @@ impl<'r> CallPipeline<'r> {
     }
 
     /// Waits for the dependencies of the call.
-    pub(crate) async fn wait_for_siblings(&mut self, manner: &CallOptions<'_>) -> Result<(), Halt> {
-        let Some(seat) = self.seat.clone() else { return Ok(()) };
-        let begins = seat.course.begin(seat.index);
-        match self.in_sight(manner, begins).await.map(|()| seat.taken_along()) {
+    pub(crate) async fn wait_for_siblings(
+        &mut self,
+        options: &CallOptions<'_>,
+    ) -> Result<(), Halt> {
+        let Some(membership) = self.membership.clone() else { return Ok(()) };
+        let begins = membership.scheduler.begin(membership.index);
+        match self.in_sight(options, begins).await.map(|()| membership.taken_along()) {
             Some(None) => Ok(()),
             Some(Some(stop)) => Err(stop.into()),
             None => Err(called_off("while it waited for other calls of its batch").into()),
@@ -204,21 +207,23 @@ impl<'r> CallPipeline<'r> {
         locks: &'l std::collections::BTreeSet<String>,
         safe: bool,
     ) -> impl Future<Output = Result<Turns, Stop>> + use<'r, 'l> {
-        let seat = self.seat.clone();
+        let membership = self.membership.clone();
         let queue = &self.runtime.queue;
         let actor = self.recorder.actor().clone();
         let places = self.places();
         async move {
-            let priority = seat.as_ref().map_or(0, |seat| seat.priority);
-            let turn = match &seat {
-                Some(seat) => Some(seat.course.clone().enter(seat.index, safe).await),
+            let priority = membership.as_ref().map_or(0, |membership| membership.priority);
+            let turn = match &membership {
+                Some(membership) => {
+                    Some(membership.scheduler.clone().enter(membership.index, safe).await)
+                }
                 None => None,
             };
             // Quota slots come before the queue, where the call would hold a slot that others could
             // use.
             let places = places.taken().await?;
             let slot = queue.enter(SlotRequest { locks, shared: safe, actor, priority }).await?;
-            if seat.is_some_and(|seat| !seat.course.clear(seat.index)) {
+            if membership.is_some_and(|membership| !membership.scheduler.clear(membership.index)) {
                 return Err(called_off("before it could begin"));
             }
             Ok(Turns { _slot: Some(slot), _places: places, _turn: turn })
@@ -231,11 +236,11 @@ impl<'r> CallPipeline<'r> {
             true => AbortReason::RuntimeShutdown,
             false => AbortReason::UserInterruption,
         };
-        let Some(seat) = &self.seat else { return usual };
-        if seat.course.discarded(seat.index).is_some() {
+        let Some(membership) = &self.membership else { return usual };
+        if membership.scheduler.discarded(membership.index).is_some() {
             return AbortReason::Fallback;
         }
-        match seat.course.taken_by(seat.index) {
+        match membership.scheduler.taken_by(membership.index) {
             Some(_) => AbortReason::SiblingError,
             None => usual,
         }

@@ -20,7 +20,7 @@ impl CallPipeline<'_> {
     pub(crate) async fn ended(
         &mut self,
         call: &Call,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
         question: &Question,
         record: &QuestionRecord,
     ) -> Result<Option<Ending>, Halt> {
@@ -30,7 +30,7 @@ impl CallPipeline<'_> {
         }
         // Catalog and policy may have been reloaded while the question was open.
         self.world = self.runtime.world();
-        let (current, mutation) = match self.as_of_now(call, understood, record).await {
+        let (current, mutation) = match self.as_of_now(call, planned, record).await {
             Ok(current) => current,
             Err(stop) => {
                 self.close(question, QuestionState::Withdrawn, "what it was about cannot run now");
@@ -59,12 +59,12 @@ impl CallPipeline<'_> {
                 self.still_lawful(&current, question).await?;
                 let answer = PeoplesAnswer {
                     question: question.id.clone(),
-                    asked_about: &understood.plan.input,
+                    asked_about: &planned.plan.input,
                     mutations: mutation.into_iter().collect(),
                 };
                 let decision = self.agreed(question, &record.answers);
-                let cleared = self.permitted(current, permit, decision, answer).await?;
-                Ok(Some(Ending::Cleared(Box::new(cleared))))
+                let permitted = self.permitted(current, permit, decision, answer).await?;
+                Ok(Some(Ending::Permitted(Box::new(permitted))))
             }
         }
     }
@@ -74,35 +74,31 @@ impl CallPipeline<'_> {
     async fn as_of_now(
         &mut self,
         call: &Call,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
         record: &QuestionRecord,
     ) -> Result<(BoundPlan, Option<Mutation>), Stop> {
         let today = utc_day(self.recorder.now());
-        let tool = understood.plan.tool.to_string();
+        let tool = planned.plan.tool.to_string();
         let entry = self.world.snapshot.select(&tool, today)?.clone();
         let Some(answer) = edited(&record.answers) else {
-            return Ok((self.rebind(call, &entry, understood.plan.input.clone())?, None));
+            return Ok((self.rebind(call, &entry, planned.plan.input.clone())?, None));
         };
         let input = self.edited_input(answer).await?;
         let by = answer.by.to_string();
-        self.rebind_changed_input(call, &entry, understood, input, |_| {
+        self.rebind_changed_input(call, &entry, planned, input, |_| {
             (MutationSource::PermissionPrompt, by, "the approver edited it".into())
         })
     }
 
     /// Evaluates policy again: an approver cannot approve what a rule denies, be it an edited input
     /// or a rule added while the question was open.
-    async fn still_lawful(
-        &mut self,
-        understood: &BoundPlan,
-        question: &Question,
-    ) -> Result<(), Halt> {
+    async fn still_lawful(&mut self, planned: &BoundPlan, question: &Question) -> Result<(), Halt> {
         let world = self.world.clone();
-        let decision = self.judged(&world, understood, &[]).await?;
+        let decision = self.judged(&world, planned, &[]).await?;
         match decision.verdict {
             Verdict::Deny => {
                 self.close(question, QuestionState::Withdrawn, "a rule denies it");
-                Err(self.denied(understood, decision).await.into())
+                Err(self.denied(planned, decision).await.into())
             }
             Verdict::Allow | Verdict::Ask => Ok(()),
         }
@@ -128,14 +124,14 @@ impl CallPipeline<'_> {
 
     async fn permitted(
         &mut self,
-        understood: BoundPlan,
+        planned: BoundPlan,
         permit: Permit,
         decision: Decision,
         answer: PeoplesAnswer<'_>,
     ) -> Result<PermittedCall, Halt> {
-        let call_input = self.keep(&understood.plan.input);
-        self.decided(&understood, decision, Some(call_input.clone()), Some(answer)).await?;
-        Ok(PermittedCall { understood, permit, call_input, heard: None, let_through: Vec::new() })
+        let call_input = self.keep(&planned.plan.input);
+        self.decided(&planned, decision, Some(call_input.clone()), Some(answer)).await?;
+        Ok(PermittedCall { planned, permit, call_input, heard: None, let_through: Vec::new() })
     }
 
     async fn edited_input(&self, answer: &ApprovalAnswer) -> Result<Value, Stop> {

@@ -3,9 +3,9 @@
 //! INVARIANT: a call that is not concurrency-safe runs alone, once every call of a lower rank has
 //! ended or stands aside.
 
-mod wishes;
+mod cancellation;
 
-pub(super) use wishes::Caught;
+pub(super) use cancellation::Caught;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use haft_driver::Cancel;
 use tokio::sync::Notify;
 
-use super::seat::DeferredModifiers;
+use super::membership::DeferredModifiers;
 
 use haft_model::{InterruptBehavior, OnFailure, Reported};
 
@@ -45,7 +45,7 @@ enum CallStage {
     /// It waits for its dependencies.
     Held,
     /// It is in a phase before its turn or after it.
-    Walking,
+    Preparing,
     /// It waits for an equal call elsewhere and does not block its siblings.
     Aside,
     /// It waits for its turn.
@@ -85,7 +85,7 @@ struct Member {
 }
 
 /// State of one running batch, shared by its calls.
-pub(crate) struct Course {
+pub(crate) struct BatchScheduler {
     on_failure: OnFailure,
     interrupt: InterruptBehavior,
     members: Mutex<Vec<Member>>,
@@ -110,16 +110,16 @@ pub(super) struct Rules {
 
 /// A call's turn within the batch. Dropping it releases the turn.
 pub(crate) struct BatchTurn {
-    course: Arc<Course>,
+    scheduler: Arc<BatchScheduler>,
     index: usize,
 }
 
-impl Course {
-    pub(super) fn new(lanes: Vec<Lane>, rules: Rules) -> Arc<Course> {
+impl BatchScheduler {
+    pub(super) fn new(lanes: Vec<Lane>, rules: Rules) -> Arc<BatchScheduler> {
         let mut ranked: Vec<usize> = (0..lanes.len()).collect();
         ranked.sort_by_key(|index| lanes.get(*index).map(|lane| lane.rank));
         let member = |lane: Lane| Member {
-            stage: if lane.after.is_empty() { CallStage::Walking } else { CallStage::Held },
+            stage: if lane.after.is_empty() { CallStage::Preparing } else { CallStage::Held },
             after: lane.after,
             safe: lane.safe,
             taken_by: None,
@@ -135,7 +135,7 @@ impl Course {
             bell: Arc::default(),
         };
         let members = Mutex::new(lanes.into_iter().map(member).collect());
-        Arc::new(Course {
+        Arc::new(BatchScheduler {
             on_failure: rules.on_failure,
             interrupt: rules.interrupt,
             members,
@@ -172,9 +172,9 @@ impl Course {
     }
 
     /// Waits for a turn: shared with other concurrency-safe calls, or exclusive.
-    pub(super) async fn enter(self: Arc<Course>, index: usize, safe: bool) -> BatchTurn {
+    pub(super) async fn enter(self: Arc<BatchScheduler>, index: usize, safe: bool) -> BatchTurn {
         // Dropping the turn withdraws the request, even while the call still waits.
-        let turn = BatchTurn { course: self.clone(), index };
+        let turn = BatchTurn { scheduler: self.clone(), index };
         self.change(index, |member| (member.safe, member.stage) = (safe, CallStage::Wants));
         self.until(index, |stage| stage != CallStage::Wants).await;
         turn
@@ -182,7 +182,7 @@ impl Course {
 
     /// Takes a call that waits for one elsewhere out of the scheduling order, or puts it back.
     pub(super) fn stand_aside(&self, index: usize, aside: bool) {
-        let stage = if aside { CallStage::Aside } else { CallStage::Walking };
+        let stage = if aside { CallStage::Aside } else { CallStage::Preparing };
         self.change(index, |member| member.stage = stage);
     }
 
@@ -260,13 +260,13 @@ impl Course {
                 CallStage::Held
                     if member.taken_by.is_some() || member.after.iter().all(is_over) =>
                 {
-                    Some(CallStage::Walking)
+                    Some(CallStage::Preparing)
                 }
                 CallStage::Wants if member.safe && all_safe && !alone => Some(CallStage::Runs),
                 CallStage::Wants if !member.safe && all_over && runs == 0 => Some(CallStage::Runs),
                 CallStage::Held
                 | CallStage::Wants
-                | CallStage::Walking
+                | CallStage::Preparing
                 | CallStage::Aside
                 | CallStage::Runs
                 | CallStage::Over => None,
@@ -286,15 +286,15 @@ impl Course {
 
 impl Drop for BatchTurn {
     fn drop(&mut self) {
-        let interrupted = self.course.interrupted.load(Ordering::Relaxed);
-        self.course.change(self.index, |member| {
+        let interrupted = self.scheduler.interrupted.load(Ordering::Relaxed);
+        self.scheduler.change(self.index, |member| {
             member.cleared = false;
             // It released its turn without starting, so `Block` does not let it finish.
             if interrupted && !member.started {
                 member.caller.cancel();
             }
             if matches!(member.stage, CallStage::Wants | CallStage::Runs) {
-                member.stage = CallStage::Walking;
+                member.stage = CallStage::Preparing;
             }
         });
     }

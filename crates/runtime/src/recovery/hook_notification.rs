@@ -4,15 +4,15 @@
 use haft_model::{Call, Decided, Event, Fact, HookPoint, Status};
 
 use super::RecoveryResult;
-use super::past::Past;
+use super::history::CallHistory;
 use crate::CallOptions;
 use crate::approval::PermittedCall;
 use crate::pipeline::{CallPipeline, Halt};
 use crate::plan::BoundPlan;
 
-impl Past {
+impl CallHistory {
     /// The allowing decision, if no hook is on record as notified of it.
-    pub(super) fn untold(&self) -> Option<&Decided> {
+    pub(super) fn undelivered_decision(&self) -> Option<&Decided> {
         let decided = self.allowed()?;
         let mut since = self.facts.iter().rev().take_while(|fact| !allows(fact));
         let told = since.any(|fact| match &fact.event {
@@ -24,8 +24,8 @@ impl Past {
 
     /// The same, unless the approvers' answers lead to a new decision, which notifies the hooks
     /// itself.
-    pub(super) fn untold_by(&self, walk: &CallPipeline<'_>) -> Option<&Decided> {
-        self.untold().filter(|_| !walk.recorder.may_note(Status::Approved))
+    pub(super) fn undelivered_decision_for(&self, pipeline: &CallPipeline<'_>) -> Option<&Decided> {
+        self.undelivered_decision().filter(|_| !pipeline.recorder.may_note(Status::Approved))
     }
 }
 
@@ -38,23 +38,23 @@ impl CallPipeline<'_> {
     /// Notifies the hooks of the allowing decision, then runs the call.
     pub(super) async fn told_and_run(
         &mut self,
-        untold: Option<&Decided>,
+        undelivered_decision: Option<&Decided>,
         call: &Call,
-        cleared: PermittedCall,
+        permitted: PermittedCall,
     ) -> RecoveryResult {
-        self.tell_of(untold, &cleared.understood).await?;
-        self.execute_permitted(call, cleared, &CallOptions::default()).await
+        self.tell_of(undelivered_decision, &permitted.planned).await?;
+        self.execute_permitted(call, permitted, &CallOptions::default()).await
     }
 
     /// Notifies the hooks of a decision; a hook that denies stops the call.
     async fn tell_of(
         &mut self,
         decided: Option<&Decided>,
-        understood: &BoundPlan,
+        planned: &BoundPlan,
     ) -> Result<(), Halt> {
         let Some(decided) = decided else { return Ok(()) };
         let point = HookPoint::PermissionDecision;
-        match self.notify_hooks(point, understood, &decided.decision).await.no {
+        match self.notify_hooks(point, planned, &decided.decision).await.no {
             Some(no) => Err(no.into()),
             None => Ok(()),
         }

@@ -10,8 +10,8 @@ use haft_model::{
 };
 use serde_json::Value;
 
-use super::course::{Course, Lane, Rules};
 use super::order::{self, Order};
+use super::scheduler::{BatchScheduler, Lane, Rules};
 use super::{Batch, BatchCall};
 use crate::pipeline::new_id;
 use crate::plan::facts;
@@ -23,7 +23,7 @@ use crate::{Runtime, World, queue};
 pub(super) struct Plan {
     pub(super) name: String,
     pub(super) policy: Arc<SchedulerPolicy>,
-    pub(super) course: Arc<Course>,
+    pub(super) scheduler: Arc<BatchScheduler>,
     pub(super) ids: Arc<[InvocationId]>,
     /// Id of each call within the batch, or its index.
     pub(super) names: Arc<[String]>,
@@ -53,7 +53,7 @@ pub(super) fn plan(runtime: &Runtime, batch: &Batch) -> Result<Plan, Stop> {
         interrupt: policy.interrupt_behavior,
         in_order: policy.yield_policy != YieldPolicy::UnorderedStreaming,
     };
-    let course = Course::new(lanes(batch, &order, &foreseen), rules);
+    let scheduler = BatchScheduler::new(lanes(batch, &order, &foreseen), rules);
     let ids: Arc<[InvocationId]> = batch.calls.iter().map(|_| new_id()).collect();
     let name = format!("bat_{number}");
     let fact = Event::BatchPlanned(Box::new(BatchPlanned {
@@ -66,7 +66,7 @@ pub(super) fn plan(runtime: &Runtime, batch: &Batch) -> Result<Plan, Stop> {
         || batch.ordering == BatchOrdering::Serial
         || policy.max_parallel == 1;
     let names = batch.calls.iter().enumerate().map(known_as).collect();
-    Ok(Plan { name, policy, course, ids, names, after: order.after, alone, fact })
+    Ok(Plan { name, policy, scheduler, ids, names, after: order.after, alone, fact })
 }
 
 /// The scheduler policy in the standard's terms. Refuses a contradictory ordering and yield policy.

@@ -12,31 +12,31 @@ use crate::recorder::unrecorded;
 use crate::{Reader, Runtime};
 
 /// Facts of a call, in order.
-pub(crate) struct Past {
-    pub(super) planned: Planned,
+pub(crate) struct CallHistory {
+    pub(super) start: Planned,
     pub(super) facts: Vec<Fact>,
 }
 
 impl Runtime {
     /// Reads the history of a call from the ledger.
-    pub(crate) async fn past(&self, id: &InvocationId) -> Result<Past, Stop> {
+    pub(crate) async fn history(&self, id: &InvocationId) -> Result<CallHistory, Stop> {
         let entries = self.store.story(id).await.map_err(unrecorded)?;
         let mut facts = Vec::new();
         for entry in &entries {
             facts.extend(Reader::facts(entry)?);
         }
-        let planned = facts.iter().find_map(|fact| match &fact.event {
+        let start = facts.iter().find_map(|fact| match &fact.event {
             Event::Planned(planned) => Some(Planned::clone(planned)),
             _ => None,
         });
-        let planned = planned.ok_or_else(|| {
+        let start = start.ok_or_else(|| {
             Stop::new(Code::Internal, format!("the log does not say how `{id}` began"))
         })?;
-        Ok(Past { planned, facts })
+        Ok(CallHistory { start, facts })
     }
 }
 
-impl Past {
+impl CallHistory {
     /// Returns true if an attempt was submitted and did not end without an effect.
     pub(super) fn submitted(&self) -> bool {
         let mut open = BTreeSet::new();
@@ -90,12 +90,12 @@ impl Past {
     }
 
     /// Returns true if the call was ready to run on the same driver version with the same effects.
-    pub(super) fn by(&self, understood: &BoundPlan) -> bool {
+    pub(super) fn by(&self, planned: &BoundPlan) -> bool {
         self.facts.iter().any(|fact| match &fact.event {
             Event::ArgumentsReady(ready) => {
-                ready.driver.as_ref() == Some(&understood.plan.route.driver)
-                    && ready.driver_version.as_deref() == Some(&*understood.driver_version)
-                    && ready.effects == understood.entry.fingerprint
+                ready.driver.as_ref() == Some(&planned.plan.route.driver)
+                    && ready.driver_version.as_deref() == Some(&*planned.driver_version)
+                    && ready.effects == planned.entry.fingerprint
             }
             _ => false,
         })
@@ -129,7 +129,7 @@ impl Past {
             }
             _ => None,
         });
-        selected.unwrap_or_else(|| format!("unresolved:{}", self.planned.requested))
+        selected.unwrap_or_else(|| format!("unresolved:{}", self.start.requested))
     }
 
     /// Digest of the input that was allowed to run.

@@ -22,29 +22,29 @@ pub(crate) enum Lapse {
 
 impl<'r> CallPipeline<'r> {
     /// Refuses a call that exceeds a quota already, before an approver is asked.
-    pub(crate) async fn within_limits(&self, understood: &BoundPlan) -> Result<(), Stop> {
-        let BoundPlan { entry, plan, .. } = understood;
+    pub(crate) async fn within_limits(&self, planned: &BoundPlan) -> Result<(), Stop> {
+        let BoundPlan { entry, plan, .. } = planned;
         self.runtime.quotas.room(&self.world, entry, plan, self.recorder.now()).await
     }
 
     /// Adds the retry-after time to a `RateLimited` refusal.
-    pub(crate) async fn with_wait(&self, stop: Stop, understood: &BoundPlan) -> Stop {
+    pub(crate) async fn with_wait(&self, stop: Stop, planned: &BoundPlan) -> Stop {
         if stop.code != Code::RateLimited {
             return stop;
         }
-        let BoundPlan { entry, plan, .. } = understood;
+        let BoundPlan { entry, plan, .. } = planned;
         self.runtime.quotas.with_wait(stop, &self.world, entry, plan, self.recorder.now()).await
     }
 
     /// Returns what keeps a call with a slot from running; `None` reserves its share of every
     /// quota.
-    pub(crate) async fn lapse(&mut self, cleared: &PermittedCall) -> Result<Option<Lapse>, Stop> {
-        let BoundPlan { plan, .. } = &cleared.understood;
-        if !cleared.permit.covers(plan, self.recorder.id(), self.recorder.now()) {
+    pub(crate) async fn lapse(&mut self, permitted: &PermittedCall) -> Result<Option<Lapse>, Stop> {
+        let BoundPlan { plan, .. } = &permitted.planned;
+        if !permitted.permit.covers(plan, self.recorder.id(), self.recorder.now()) {
             return Ok(Some(Lapse::Permission));
         }
-        let used = self.used_by(cleared, self.attempt);
-        let caps = self.caps(cleared, &used);
+        let used = self.used_by(permitted, self.attempt);
+        let caps = self.caps(permitted, &used);
         if caps.is_empty() {
             return Ok(None);
         }
@@ -59,9 +59,9 @@ impl<'r> CallPipeline<'r> {
     }
 
     /// Returns true if the quotas on attempts have room for a retry, and reserves it.
-    pub(crate) async fn another_fits(&mut self, cleared: &PermittedCall) -> bool {
-        let used = self.used_by(cleared, self.attempt + 1);
-        let mut caps = self.caps(cleared, &used);
+    pub(crate) async fn another_fits(&mut self, permitted: &PermittedCall) -> bool {
+        let used = self.used_by(permitted, self.attempt + 1);
+        let mut caps = self.caps(permitted, &used);
         caps.retain(|cap| cap.counted.what == What::Attempts);
         if caps.is_empty() {
             return true;
@@ -76,24 +76,24 @@ impl<'r> CallPipeline<'r> {
     }
 
     /// Cost record of a call that is about to run.
-    pub(crate) fn charge(&self, cleared: &PermittedCall) -> Charge {
-        self.used_by(cleared, self.attempt).charge
+    pub(crate) fn charge(&self, permitted: &PermittedCall) -> Charge {
+        self.used_by(permitted, self.attempt).charge
     }
 
-    fn used_by(&self, cleared: &PermittedCall, attempt: u32) -> Use {
-        let BoundPlan { entry, plan, .. } = &cleared.understood;
+    fn used_by(&self, permitted: &PermittedCall, attempt: u32) -> Use {
+        let BoundPlan { entry, plan, .. } = &permitted.planned;
         let mut used = gather::used(entry, plan, self.recorder.now());
         used.invocation = self.recorder.id().clone();
         used.attempt = attempt;
         // A call that an approver allowed does not use the policy's own budget.
-        if *cleared.permit.granted_by() == Authority::Rules {
-            used.charge.policies.clone_from(&cleared.let_through);
+        if *permitted.permit.granted_by() == Authority::Rules {
+            used.charge.policies.clone_from(&permitted.let_through);
         }
         used
     }
 
-    fn caps(&self, cleared: &PermittedCall, used: &Use) -> Vec<Cap> {
-        let mut caps = rates(&self.world, &cleared.understood.entry, used);
+    fn caps(&self, permitted: &PermittedCall, used: &Use) -> Vec<Cap> {
+        let mut caps = rates(&self.world, &permitted.planned.entry, used);
         caps.extend(policy_limits(&self.world, used));
         if !used.charge.policies.is_empty() {
             caps.extend(budgets(&self.world, &used.tenant));
@@ -122,16 +122,16 @@ impl<'r> CallPipeline<'r> {
     pub(crate) async fn judge_again(
         &mut self,
         call: &Call,
-        understood: BoundPlan,
-        manner: &CallOptions<'_>,
+        planned: BoundPlan,
+        options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
         let world = self.world.clone();
-        let decision = self.judged(&world, &understood, &[]).await?;
+        let decision = self.judged(&world, &planned, &[]).await?;
         match decision.verdict {
-            Verdict::Allow => self.allowed(understood, decision).await,
-            Verdict::Deny => Err(self.denied(&understood, decision).await.into()),
+            Verdict::Allow => self.allowed(planned, decision).await,
+            Verdict::Deny => Err(self.denied(&planned, decision).await.into()),
             Verdict::Ask if self.recorder.may_note(Status::AwaitingApproval) => {
-                self.ask(call, understood, Vec::new(), decision, manner).await
+                self.ask(call, planned, Vec::new(), decision, options).await
             }
             Verdict::Ask => Err(Stop::new(Code::ApprovalRequired, decision.reason()).into()),
         }

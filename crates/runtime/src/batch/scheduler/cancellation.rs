@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use haft_driver::Cancel;
 use haft_model::{Event, InterruptBehavior, Reported};
 
-use super::{CallStage, Course, Member};
-use crate::batch::seat::DeferredModifiers;
+use super::{BatchScheduler, CallStage, Member};
+use crate::batch::membership::DeferredModifiers;
 
 /// Stage of a call at the moment of its discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(in crate::batch) enum Caught {
     Over,
 }
 
-impl Course {
+impl BatchScheduler {
     /// The cancellation handle that a call observes as its caller's.
     pub(in crate::batch) fn caller(&self, index: usize) -> Cancel {
         self.members().get(index).map(|member| member.caller.clone()).unwrap_or_default()
