@@ -8,22 +8,22 @@
 mod answer;
 mod backend;
 mod call;
+mod client_handler;
 mod connection;
+mod contract_cache;
 mod digits;
 mod direct;
-mod ear;
 mod era;
-mod followed;
-mod given;
-mod heard;
 mod login;
 mod manifest;
 mod program;
-mod reached;
-mod recent;
 mod remote;
+mod secret_templates;
+mod server_target;
+mod stderr_capture;
 mod stdio;
 mod stream;
+mod tasks;
 mod tools;
 mod unreadable;
 mod wire;
@@ -58,11 +58,11 @@ use crate::web::{DnsLookup, look_up};
 use crate::{DeclaredEntries, WorkingFolder, closed, targets};
 use call::McpCall;
 use connection::{Connection, ConnectionKey};
+use contract_cache::ContractCache;
 use era::ServerEra;
 use manifest::{McpEntry, McpManifestText, ServerLocation};
 use program::Program;
-use reached::{Inside, ServerTarget};
-use recent::Recent;
+use server_target::{Inside, ServerTarget};
 
 /// Capacity of the change feed, in notifications; a slow subscriber loses the oldest.
 const MOST_NEWS: usize = 64;
@@ -80,7 +80,7 @@ pub struct Mcp {
     lookup: DnsLookup,
     witness: Witness,
     known: ServerEra,
-    inside: Recent<Inside>,
+    inside: ContractCache<Inside>,
     kept: KeyedPool<Connection>,
     /// Change notifications of its servers.
     news: broadcast::Sender<BackendNews>,
@@ -104,7 +104,8 @@ impl Mcp {
         let read: SharedManifest = Box::new(move || {
             let declared = declared();
             let written = McpManifestText::read(&declared.manifest);
-            let written = written.and_then(|written| reached::sound(&written).map(|()| written));
+            let written =
+                written.and_then(|written| server_target::sound(&written).map(|()| written));
             Manifest { written, declared, entries: Mutex::default() }
         });
         Mcp {
@@ -113,7 +114,7 @@ impl Mcp {
             lookup: look_up,
             witness: tools::forgetful(),
             known: ServerEra::default(),
-            inside: Recent::default(),
+            inside: ContractCache::default(),
             kept: KeyedPool::new(IDLE),
             news: broadcast::channel(MOST_NEWS).0,
             listening: Mutex::default(),
@@ -150,7 +151,7 @@ impl Mcp {
         let entry = self.entry(plan)?;
         let written = self.written()?;
         if let ServerLocation::Remote { .. } = written.server {
-            let (url, _) = reached::address(written, &self.place)?;
+            let (url, _) = server_target::address(written, &self.place)?;
             egress_allowlist::check(&url, &written.egress(), plan)?;
         }
         Ok(entry)
@@ -163,7 +164,7 @@ impl Mcp {
         let Some(root) = root else { return Ok(told) };
         if let ServerLocation::Remote { .. } = written.server {
             if kinds.urls {
-                let (url, _) = reached::address(written, &self.place)?;
+                let (url, _) = server_target::address(written, &self.place)?;
                 told.backend.urls.push(url.as_str().to_owned());
             }
         } else if kinds.commands {

@@ -5,7 +5,7 @@ use haft_model::{Code, Content, EffectState, Link, Media, Stop};
 use rmcp::model::{CallToolResult, ContentBlock, InputRequiredResult, ResourceContents};
 use serde_json::{Value, json};
 
-use super::ear::question;
+use super::client_handler::question;
 use super::manifest::McpEntry;
 use super::tools::one_line;
 use crate::exact;

@@ -17,10 +17,10 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{RwLock, broadcast};
 use tokio::task::AbortHandle;
 
+use super::client_handler::Ear;
 use super::direct::Direct;
-use super::ear::Ear;
 use super::era::{self, Era, ServerEra};
-use super::heard::LastWords;
+use super::stderr_capture::LastWords;
 use super::stdio::Stdio;
 use super::tools::{Tools, Witness, one_line};
 use super::wire::{CallTransport, Reports};

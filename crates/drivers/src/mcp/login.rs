@@ -4,8 +4,8 @@
 //! Nothing is stored or shown here: the caller stores the [`McpLogin`] in a vault and hands the
 //! token to the driver.
 
-mod asked;
-mod guarded;
+mod authorization_request;
+mod guarded_client;
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use super::tools::one_line;
 use crate::http::egress_allowlist;
 use crate::login::{Callback, Step, Tell};
 use crate::vault::{ServerLogin, Token};
-use asked::manager;
+use authorization_request::manager;
 
-pub use asked::{LoginRequest, PendingAuthorization, RegisteredClient};
+pub use authorization_request::{LoginRequest, PendingAuthorization, RegisteredClient};
 
 /// Field of a registered client's secret in the stored login.
 const CLIENT_SECRET: &str = "client_secret";

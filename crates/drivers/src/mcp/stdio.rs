@@ -14,7 +14,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use super::digits;
 use super::direct::Direct;
-use super::heard::{LONGEST, LastWords};
+use super::stderr_capture::{LONGEST, LastWords};
 use super::unreadable;
 
 /// UTF-8 byte order mark, which some programs write first.

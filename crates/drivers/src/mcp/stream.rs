@@ -9,7 +9,7 @@ use reqwest::{Body, Response};
 use rmcp::transport::common::client_side_sse::BoxedSseResponse;
 use sse_stream::SseStream;
 
-use super::heard::LONGEST;
+use super::stderr_capture::LONGEST;
 use super::{digits, unreadable};
 
 pub(super) fn events(answer: Response) -> BoxedSseResponse {

@@ -3,7 +3,7 @@
 
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 
-use crate::unreadable::id_of_answer;
+use crate::response_id::id_of_answer;
 
 /// The local error code of such a response. No server has a reason to send it.
 pub(super) const UNREADABLE: ErrorCode = ErrorCode(-32_098);

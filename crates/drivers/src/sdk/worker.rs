@@ -21,7 +21,7 @@ use super::wire::{Ask, Word, WorkerMessage, WorkerRequest};
 use crate::exact;
 use crate::failure::{OUT_OF_MEMORY, not_started, running};
 use crate::pipe::{Unwritten, poll_write_line};
-use crate::unreadable::id_of_answer;
+use crate::response_id::id_of_answer;
 use crate::web::MOST_BYTES;
 
 /// Most bytes of a line: the largest value, and its framing.

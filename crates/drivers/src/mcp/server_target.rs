@@ -13,11 +13,11 @@ use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::connection::{Connection, ConnectionKey};
-use super::given::{Values, secrets_only};
-use super::heard::LONGEST;
 use super::manifest::{McpManifestText, ProgramInputs, ServerLocation};
 use super::program::Program;
 use super::remote::{Remote, unready};
+use super::secret_templates::{Values, secrets_only};
+use super::stderr_capture::LONGEST;
 use crate::cli::program::start_judged;
 use crate::failure::unsent;
 use crate::http::egress_allowlist;

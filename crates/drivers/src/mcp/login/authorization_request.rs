@@ -10,7 +10,7 @@ use rmcp::transport::auth::{
 };
 use serde_json::Value;
 
-use super::guarded::AllowlistedClient;
+use super::guarded_client::AllowlistedClient;
 use super::{McpLogin, refused, taken};
 
 /// The client name for dynamic registration.

@@ -11,21 +11,21 @@ use haft_model::{EffectProfile, Plan, Stop, ToolKey};
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// One value for each contract and each set of paths that policy closes to it.
-pub(super) struct Recent<T>(Mutex<HashMap<(ToolKey, String), RecentAnswers<T>>>);
+pub(super) struct ContractCache<T>(Mutex<HashMap<(ToolKey, String), CachedValue<T>>>);
 
-struct RecentAnswers<T> {
+struct CachedValue<T> {
     effects: Arc<EffectProfile>,
     since: Instant,
     value: Arc<T>,
 }
 
-impl<T> Default for Recent<T> {
-    fn default() -> Recent<T> {
-        Recent(Mutex::default())
+impl<T> Default for ContractCache<T> {
+    fn default() -> ContractCache<T> {
+        ContractCache(Mutex::default())
     }
 }
 
-impl<T> Recent<T> {
+impl<T> ContractCache<T> {
     /// Returns the cached value for a plan and its closed paths, or computes it.
     pub(super) fn get(
         &self,
@@ -33,7 +33,7 @@ impl<T> Recent<T> {
         closed: String,
         work_out: impl FnOnce() -> Result<T, Stop>,
     ) -> Result<Arc<T>, Stop> {
-        let holds = |known: &RecentAnswers<T>| {
+        let holds = |known: &CachedValue<T>| {
             Arc::ptr_eq(&known.effects, &plan.effects) && known.since.elapsed() < MOMENT
         };
         let key = (plan.tool.clone(), closed);
@@ -42,7 +42,7 @@ impl<T> Recent<T> {
             return Ok(known.value.clone());
         }
         let (effects, since, value) = (plan.effects.clone(), Instant::now(), Arc::new(work_out()?));
-        all.insert(key, RecentAnswers { effects, since, value: value.clone() });
+        all.insert(key, CachedValue { effects, since, value: value.clone() });
         Ok(value)
     }
 }
