@@ -215,6 +215,6 @@ impl Block {
     pub(crate) fn stop(self) -> Stop {
         Stop::new(haft_model::Code::ToolBlocked, self.message)
             .help(self.help)
-            .because(serde_json::json!({ "reason": self.reason }))
+            .because(haft_model::CauseDetail::Reason(self.reason.to_owned()))
     }
 }

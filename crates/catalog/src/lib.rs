@@ -24,13 +24,13 @@ mod told;
 pub use bind::Binding;
 pub use entry::{Block, CatalogEntry};
 pub use haft_contract::StatusQuery;
+pub use haft_model::AuthState;
 pub use plan::{Explanation, Sender};
 pub use route::AvoidedDriver;
 pub use search::{Hit, Index, Match, SearchResult, Text, WordIndex};
 pub use snapshot::{Parts, RoutingPolicy, Snapshot};
 pub use state::{
-    AuthState, Circuit, DriverHost, DriverState, DriverStates, Health, Mend, OpenBreaker, Outlook,
-    Probe,
+    Circuit, DriverHost, DriverState, DriverStates, Health, Mend, OpenBreaker, Outlook, Probe,
 };
 pub use surface::{
     Loading, ModelAbilities, Moment, Provider, Revision, RoleConstraints, Surface, View, ViewRow,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use haft_contract::did_you_mean;
 use haft_model::{
-    Call, CallLimits, Code, Date, Digest, JsonFlaw, Plan, Route, Stop, canonical, settle_numbers,
+    Call, CallLimits, CauseDetail, Code, Date, Digest, JsonFlaw, Plan, Route, Stop, canonical,
+    settle_numbers,
 };
 use haft_notation::{Violation, is_small};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::entry::Schemas;
 use crate::route::Question;
@@ -240,5 +241,5 @@ fn misfit(code: Code, what: &str, violations: Vec<Violation>) -> Stop {
     };
     Stop::new(code, format!("{what} does not fit{shown}: {message}{more}"))
         .at(place)
-        .because(json!({ "violations": violations }))
+        .because(CauseDetail::Violations(violations.into_iter().map(Into::into).collect()))
 }

@@ -3,12 +3,15 @@
 use std::borrow::Cow;
 
 use haft_contract::Driver;
-use haft_model::{Code, DriverId, DriverKind, Phase, RejectedDriver, RejectionReason, Route, Stop};
-use serde_json::{Value, json};
+use haft_model::{
+    AuthState, Cause, CauseDetail, Code, DriverId, DriverKind, Phase, RejectedDriver,
+    RejectionReason, Route, Stop,
+};
+use serde_json::Value;
 
 use crate::rank::Ranking;
 use crate::snapshot::RoutingPolicy;
-use crate::state::{AuthState, DriverHost, DriverState, Mend, Outlook};
+use crate::state::{DriverHost, DriverState, Mend, Outlook};
 use crate::{Binding, CatalogEntry};
 
 /// A driver that routing skips for this call, whatever the snapshot knows of it.
@@ -218,7 +221,7 @@ impl<'e> Question<'e, '_> {
                 nobody_answers(&rejected)
             }
             None => {
-                self.no_route(&rejected).because(json!({ "region": only(RejectionReason::Region) }))
+                self.no_route(&rejected).because(CauseDetail::Region(only(RejectionReason::Region)))
             }
         };
         stop.without(rejected)
@@ -315,11 +318,16 @@ impl<'e> Question<'e, '_> {
         }
     }
 
-    /// The login of a driver, as JSON.
-    fn login(&self, driver: &Driver) -> Value {
+    /// The login of a driver, as a cause.
+    fn login(&self, driver: &Driver) -> Cause {
         let auth = driver.auth.clone().unwrap_or_default();
         let state = self.state(driver).map(|state| state.auth);
-        json!({ "driver": driver.id, "login": auth.login, "env": auth.env, "state": state })
+        Cause::from([
+            CauseDetail::Driver(driver.id.clone()),
+            CauseDetail::LoginMethod(auth.login.unwrap_or_default()),
+            CauseDetail::Env(auth.env),
+            CauseDetail::State(state),
+        ])
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haft_model::{DriverId, RejectionReason, Timestamp, ToolKey};
+use haft_model::{AuthState, DriverId, RejectionReason, Timestamp, ToolKey};
 use serde::{Deserialize, Serialize};
 
 use crate::route::AvoidedDriver;
@@ -130,23 +130,6 @@ pub enum Probe {
     Passed,
     /// The probe failed, with the obstacle and its remedy.
     Failed(Mend),
-}
-
-/// The login state of a driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthState {
-    /// Not probed yet.
-    #[default]
-    NotLooked,
-    /// The driver needs no login.
-    NotRequired,
-    /// The actor is logged in.
-    LoggedIn,
-    /// Not logged in.
-    LoggedOut,
-    /// The login expired.
-    Expired,
 }
 
 /// How a driver's last health check ended. The checker drops a failure when it expires.

@@ -23,8 +23,7 @@ mod viewer;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft_model::{Code, Date, Glob, Lifecycle, Stop, ToolKey};
-use serde_json::json;
+use haft_model::{CauseDetail, Code, Date, Glob, Lifecycle, Stop, ToolKey};
 
 use crate::{CatalogEntry, Snapshot};
 pub use load::Loading;
@@ -173,13 +172,13 @@ impl Surface {
                 format!("the schema of `{key}` was not loaded on this surface"),
             )
             .help(format!("search for `select:{key}` and load it, then call again"))
-            .because(json!({ "reason": "deferred_until_discovered" }))),
+            .because(CauseDetail::Reason("deferred_until_discovered".to_owned()))),
             Visibility::Blocked(reason) | Visibility::Excluded(reason) => Err(Stop::new(
                 Code::ToolBlocked,
                 format!("`{key}` is not among the tools of `{}`", self.scope),
             )
             .help("ask an admin of the workspace to put it on the surface")
-            .because(json!({ "reason": reason }))),
+            .because(CauseDetail::Reason(reason.to_owned()))),
             // The same answer as for an unknown name, without a suggestion.
             Visibility::Unknown => {
                 Err(Stop::new(Code::ToolUnknown, format!("there is no tool `{}`", key.id))

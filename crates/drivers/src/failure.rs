@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use haft_driver::Failure;
-use haft_model::{Code, EffectState, Stop};
+use haft_model::{CauseDetail, CausePhase, Code, EffectState, Stop};
 use haft_sandbox::{Intrusion, StartRefusal};
-use serde_json::{Value, json};
 
 /// A failure before anything was submitted.
 pub(crate) fn unsent(stop: Stop) -> Failure {
@@ -42,13 +41,8 @@ pub(crate) fn running(code: Code, message: impl Into<String>) -> Stop {
 
 /// Marks a preflight refusal that occurs while running.
 pub(crate) fn while_running(mut stop: Stop) -> Stop {
-    match &mut stop.cause {
-        Value::Object(cause) => {
-            cause.insert("phase".to_owned(), json!("run"));
-            stop
-        }
-        _ => stop.because(json!({"phase": "run"})),
-    }
+    stop.cause.insert(CauseDetail::Phase(CausePhase::Run));
+    stop
 }
 
 /// Most characters of a program's stderr that a message repeats.

@@ -18,8 +18,7 @@ pub use record::{LoginRecord, Logins};
 pub(crate) use sign::ran_out;
 pub use sign::{LoginSignal, Sign};
 
-use haft_model::{Code, Stop};
-use serde_json::json;
+use haft_model::{CauseDetail, Code, LoginFailure, Stop};
 
 /// A message to the person while a login is in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,12 +69,12 @@ pub(crate) enum Reason {
 
 /// The refusal for a failed login.
 pub(crate) fn failed(reason: Reason, words: impl Into<String>) -> Stop {
-    let (code, name) = match reason {
-        Reason::Upstream => (Code::DependencyUnavailable, "upstream_error"),
-        Reason::Denied => (Code::PermissionDenied, "access_denied"),
-        Reason::Expired => (Code::CredentialMissing, "expired"),
-        Reason::Callback => (Code::CredentialMissing, "callback_failed"),
-        Reason::Discovery => (Code::DependencyUnavailable, "discovery_failed"),
+    let (code, failure) = match reason {
+        Reason::Upstream => (Code::DependencyUnavailable, LoginFailure::UpstreamError),
+        Reason::Denied => (Code::PermissionDenied, LoginFailure::AccessDenied),
+        Reason::Expired => (Code::CredentialMissing, LoginFailure::Expired),
+        Reason::Callback => (Code::CredentialMissing, LoginFailure::CallbackFailed),
+        Reason::Discovery => (Code::DependencyUnavailable, LoginFailure::DiscoveryFailed),
     };
-    Stop::new(code, words).because(json!({ "login": name }))
+    Stop::new(code, words).because(CauseDetail::Login(failure))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use haft_drivers::{Tell, Token, WorkingFolder, mcp};
-use haft_model::{Code, Secret, Stop, Timestamp};
+use haft_model::{Code, LoginFailure, Secret, Stop, Timestamp};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use serde_json::{Value, json};
 
@@ -85,12 +85,12 @@ impl Stranger<'_> {
 /// that the server asks for gains nothing from another login.
 fn lacking(stop: &Stop, token: Option<&Token>) -> Option<Vec<String>> {
     let held = token.map(Token::scopes).unwrap_or_default();
-    match stop.cause.get("login").and_then(Value::as_str) {
-        Some("expired") if stop.code == Code::CredentialMissing => Some(held),
-        Some("insufficient") => {
-            let asked = stop.cause.get("scopes").and_then(Value::as_array).into_iter().flatten();
-            let asked = asked.filter_map(Value::as_str).map(str::to_owned);
-            let lacked: Vec<String> = asked.filter(|scope| !held.contains(scope)).collect();
+    match stop.cause.login() {
+        Some(LoginFailure::Expired) if stop.code == Code::CredentialMissing => Some(held),
+        Some(LoginFailure::Insufficient) => {
+            let asked = stop.cause.scopes().iter();
+            let lacked: Vec<String> =
+                asked.filter(|scope| !held.contains(scope)).cloned().collect();
             (!lacked.is_empty()).then(|| [held, lacked].concat())
         }
         Some(_) | None => None,

@@ -73,7 +73,7 @@ impl Stop {
         }
         self.message = in_place(self.message);
         self.help = self.help.map(in_place).filter(|help| !help.is_empty());
-        clean(&mut self.cause);
+        self.cause.edit(clean);
         for rejected in &mut self.rejected {
             if names_command(&rejected.reason) {
                 rejected.reason = without_commands(&rejected.reason).into();
@@ -94,7 +94,7 @@ impl Envelope {
         if let Some(error) = &mut self.error {
             error.message = in_place(std::mem::take(&mut error.message));
             error.help = error.help.take().map(in_place).filter(|help| !help.is_empty());
-            clean(&mut error.cause);
+            error.cause.edit(clean);
             error.rejected.iter_mut().for_each(clean);
         }
         // The first error text is ours, and so is the notice that a person has to answer.

@@ -314,7 +314,7 @@ impl EffectProfile {
 }
 
 /// Effect tier: the most that a call may do; the order is the rule for comparing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// It changes nothing.

@@ -10,7 +10,7 @@ mod secret;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Code, Stop, cleaned, is_shown};
+use crate::{Cause, CauseDetail, Code, FormRefusal, Stop, cleaned, is_shown};
 
 /// Longest message shown, in characters.
 const LONGEST_MESSAGE: usize = 2000;
@@ -84,7 +84,7 @@ fn refused(why: &str) -> Stop {
         format!("the backend asks by a form that is not shown: {why}"),
     )
     .help("ask the backend's author to request less")
-    .because(json!({ "phase": "run", "form": "refused" }))
+    .because(Cause::running().with(CauseDetail::Form(FormRefusal::Refused)))
 }
 
 /// The refusal of a form that asks for a secret.
@@ -92,7 +92,11 @@ fn of_a_secret(name: &str, why: &str) -> Stop {
     let words = format!("the backend asks for a secret by a form: its field `{name}` {why}");
     Stop::new(Code::ApprovalRequired, words)
         .help("forms are never for secrets: hand them over with `haft secrets set` and the driver's `auth`")
-        .because(json!({ "phase": "run", "form": "secret", "field": name }))
+        .because(
+            Cause::running()
+                .with(CauseDetail::Form(FormRefusal::Secret))
+                .with(CauseDetail::Field(name.to_owned())),
+        )
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

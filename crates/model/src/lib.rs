@@ -10,6 +10,7 @@ mod approval;
 mod audience;
 mod call;
 mod canonical;
+mod cause;
 mod code;
 mod content;
 mod decision;
@@ -57,6 +58,10 @@ pub use approval::{Approval, ApprovalClass};
 pub use audience::Audience;
 pub use call::{BatchPlace, Call};
 pub use canonical::{Canonical, canonical};
+pub use cause::{
+    AuthState, Cause, CauseDetail, CausePhase, ClientAbility, FormRefusal, JsonRpcError,
+    LoginFailure, SchemaViolation,
+};
 pub use code::{Code, Retry};
 pub use content::{Content, Link, Media};
 pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{Code, RejectedDriver};
+use crate::{Cause, Code, RejectedDriver};
 
 /// Why a call stops here. A refusal is an answer, not an exception.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,8 +19,8 @@ pub struct Stop {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// Structured facts behind it, such as schema violations.
-    #[serde(skip_serializing_if = "Value::is_null")]
-    pub cause: Value,
+    #[serde(skip_serializing_if = "Cause::is_empty")]
+    pub cause: Cause,
     /// The drivers that could not serve the call, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<RejectedDriver>,
@@ -49,7 +49,7 @@ impl Stop {
             message: message.into(),
             field: None,
             help: None,
-            cause: Value::Null,
+            cause: Cause::default(),
             rejected: Vec::new(),
             blame: Blame::ByCode,
         }
@@ -71,8 +71,8 @@ impl Stop {
     }
 
     /// Adds the structured facts behind the refusal.
-    pub fn because(self, cause: Value) -> Stop {
-        Stop { cause, ..self }
+    pub fn because(self, cause: impl Into<Cause>) -> Stop {
+        Stop { cause: cause.into(), ..self }
     }
 
     /// Sets whose failure it is, where the code alone would say otherwise.
@@ -82,7 +82,7 @@ impl Stop {
 
     /// The refusal as JSON, in all three vocabularies.
     pub fn told(&self) -> Value {
-        let mut cause = self.cause.as_object().cloned().unwrap_or_default();
+        let mut cause = self.cause.to_object();
         if !self.rejected.is_empty() {
             cause.insert("rejected".into(), json!(self.rejected));
         }

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    Code, EffectState, ResultStatus, Retry, Situation, Status, Stop, Timestamp, parse_timestamp,
-};
+use crate::{Cause, Code, EffectState, ResultStatus, Retry, Situation, Status, Stop, Timestamp};
 
 /// Why a call failed: one code, the effect state, and retry advice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,8 +31,8 @@ pub struct ToolError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
     /// Structured facts behind it.
-    #[serde(default, skip_serializing_if = "Value::is_null")]
-    pub cause: Value,
+    #[serde(default, skip_serializing_if = "Cause::is_empty")]
+    pub cause: Cause,
     /// Until when it may still take effect, where the backend does not know the call so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
@@ -90,11 +88,11 @@ impl ToolError {
                 discover_first: code == Code::ToolSchemaNotLoaded,
                 reapprove: matches!(code, Code::ApprovalRequired | Code::ApprovalExpired),
                 sibling_caused: code == Code::CanceledSibling,
-                retry_after_ms: stop.cause.get("retry_after_ms").and_then(Value::as_u64),
+                retry_after_ms: stop.cause.retry_after_ms(),
             },
             effect_state: effect,
-            until: stop.cause.get("until").and_then(Value::as_str).and_then(parse_timestamp),
-            native_error_ref: stop.cause.get("native").and_then(Value::as_str).map(str::to_owned),
+            until: stop.cause.until(),
+            native_error_ref: stop.cause.native().map(str::to_owned),
             rejected: stop
                 .rejected
                 .iter()
@@ -138,13 +136,12 @@ impl ToolError {
 
     /// The status that an invocation ends in.
     pub fn final_status(&self) -> Status {
-        final_status(self.error_code, self.cause.get("phase").and_then(Value::as_str))
+        final_status(self.error_code, self.cause.is_running())
     }
 }
 
 /// The terminal status for a code; some depend on the stage that refused.
-fn final_status(code: Code, met: Option<&str>) -> Status {
-    let running = met == Some("run");
+fn final_status(code: Code, running: bool) -> Status {
     match code {
         Code::InputSchema | Code::InputNumberNotExact if !running => Status::SchemaParseFailed,
         Code::InputValue if !running => Status::ValidationFailed,
@@ -206,7 +203,7 @@ fn final_status(code: Code, met: Option<&str>) -> Status {
 
 /// A reused idempotency key is the caller's mistake, not the backend's.
 fn key_reused(stop: &Stop) -> bool {
-    stop.code == Code::Conflict && stop.cause.get("key_reused").is_some()
+    stop.code == Code::Conflict && stop.cause.key_reused().is_some()
 }
 
 fn class(stop: &Stop) -> &'static str {

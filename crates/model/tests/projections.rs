@@ -84,7 +84,7 @@ fn the_effect_decides_where_the_code_alone_cannot() {
     assert_eq!(landed.aruntime_code, "partial-effect");
     let stopped = error(Code::EffectUndeclared, EffectState::NotSubmitted);
     assert_eq!(stopped.aruntime_code, "permission.denied");
-    let reused = Stop::new(Code::Conflict, "x").because(json!({"key_reused": true}));
+    let reused = Stop::new(Code::Conflict, "x").because(json!({"key_reused": "inv_1"}));
     let reused = ToolError::new(reused, EffectState::NotSubmitted);
     assert_eq!(
         (reused.error_class.as_str(), reused.aip_code.as_str()),

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use haft_model::{Code, Glob, PolicyRule, Rule, RuleDecision, Stop, Timestamp, Verdict};
-use serde_json::json;
+use haft_model::{
+    Cause, CauseDetail, Code, Glob, PolicyRule, Rule, RuleDecision, Stop, Timestamp, Verdict,
+};
 
 use crate::policies::held_paths;
 use crate::rules::{Subject, matches};
@@ -186,7 +187,7 @@ impl Fences {
         match &self.scopes {
             Some(scopes) if !scopes.iter().any(|scope| grants::is_inside(met, scope)) => {
                 let words = format!("the call came upon {what} beyond the scope of its grant");
-                let cause = json!({"phase": "run", "scopes": scopes});
+                let cause = Cause::running().with(CauseDetail::Scopes(scopes.clone()));
                 Err(Stop::new(Code::PermissionDenied, words).because(cause))
             }
             Some(_) | None => Ok(()),
@@ -268,7 +269,9 @@ impl<P> Fence<P> {
             Some(reason) => format!("{words}: {reason}"),
             None => words,
         };
-        let cause = json!({"phase": "run", "rule": rule, "pattern": source});
+        let cause = Cause::running()
+            .with(CauseDetail::Rule(Some(rule.clone())))
+            .with(CauseDetail::Pattern(source.clone()));
         Stop::new(self.code, words)
             .because(cause)
             .help("name what is meant itself, so that it is judged")
@@ -279,7 +282,7 @@ impl<P> Fence<P> {
 fn elsewhere(what: &str) -> Stop {
     let words = format!("{what} elsewhere now than when it was judged");
     Stop::new(Code::InputMutation, words)
-        .because(json!({"phase": "run"}))
+        .because(Cause::running())
         .help("call again, so that what is there now is judged")
 }
 

@@ -8,11 +8,11 @@ mod settlement;
 
 use haft_ledger::QuestionRecord;
 use haft_model::{
-    Call, CallPhase, Closed, Code, Decided, Decision, Event, Firmness, HookPoint, Layer, Needs,
-    Opinion, PayloadRef, PhaseOutcome, Question, QuestionState, Says, Status, Stop, Verdict,
+    Call, CallPhase, CauseDetail, Closed, Code, Decided, Decision, Event, Firmness, HookPoint,
+    Layer, Needs, Opinion, PayloadRef, PhaseOutcome, Question, QuestionState, Says, Status, Stop,
+    Verdict,
 };
 use haft_policy::Permit;
-use serde_json::json;
 
 use crate::catch_panic::{CatchPanic, caught};
 use crate::pipeline::{CallPipeline, Halt};
@@ -354,9 +354,9 @@ pub(crate) enum Ending {
 fn refusal(decision: &Decision) -> Stop {
     let code = decision.code.unwrap_or(Code::PermissionDenied);
     let settled = decision.settled_by();
-    let cause = json!({
-        "layer": settled.map(|opinion| opinion.layer),
-        "rule": settled.and_then(|opinion| opinion.rule.clone()),
-    });
+    let cause = [
+        CauseDetail::Layer(settled.map(|opinion| opinion.layer)),
+        CauseDetail::Rule(settled.and_then(|opinion| opinion.rule.clone())),
+    ];
     Stop::new(code, decision.reason()).because(cause).help("`haft why` shows every opinion")
 }

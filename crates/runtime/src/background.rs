@@ -1,8 +1,7 @@
 //! Background calls: release a caller that polls for the result while the call runs on.
 
 use haft_catalog::CatalogEntry;
-use haft_model::{Code, EffectState, Stop};
-use serde_json::json;
+use haft_model::{CauseDetail, ClientAbility, Code, EffectState, Stop};
 
 use crate::catch_panic::caught;
 use crate::pipeline::CallPipeline;
@@ -24,7 +23,7 @@ pub(crate) fn is_for(entry: &CatalogEntry, options: &CallOptions<'_>) -> Result<
         entry.contract.key()
     );
     let stop = Stop::new(Code::InputUnsupported, words).help("call from a client that knows tasks");
-    Err(stop.because(json!({ "missing_abilities": ["tasks"] })))
+    Err(stop.because(CauseDetail::MissingAbilities(vec![ClientAbility::Tasks])))
 }
 
 impl CallPipeline<'_> {

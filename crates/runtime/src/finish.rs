@@ -7,8 +7,9 @@ mod unrecorded;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
-    AbortReason, Audience, CallPhase, Code, Content, EffectState, Ended, Envelope, Event,
-    PhaseOutcome, QuestionId, ResultCreated, ResultStatus, Status, Stop, ToolError, Yielded,
+    AbortReason, Audience, CallPhase, CauseDetail, CausePhase, Code, Content, EffectState, Ended,
+    Envelope, Event, PhaseOutcome, QuestionId, ResultCreated, ResultStatus, Status, Stop,
+    ToolError, Yielded,
 };
 use serde_json::Value;
 
@@ -122,13 +123,7 @@ impl CallPipeline<'_> {
     /// Marks a refusal that occurred while a driver ran.
     fn at_run(&self, mut stop: Stop) -> Stop {
         if self.executed {
-            match &mut stop.cause {
-                Value::Object(fields) => {
-                    fields.insert("phase".into(), "run".into());
-                }
-                Value::Null => stop.cause = serde_json::json!({ "phase": "run" }),
-                _ => {}
-            }
+            stop.cause.insert(CauseDetail::Phase(CausePhase::Run));
         }
         stop
     }

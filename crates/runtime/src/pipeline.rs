@@ -9,11 +9,11 @@ use haft_catalog::{CatalogEntry, DriverStates, Sender, Viewer};
 use haft_driver::{Failure, Output};
 use haft_ledger::Blob;
 use haft_model::{
-    Audience, Call, CallPhase, Code, Digest, DualTime, EffectState, Envelope, Event, Intent,
-    InvocationId, PayloadRef, Plan, Planned, Question, SchedulerPolicy, Selected, Stop, Tier,
-    ToolKey, Trace, settle_numbers, utc_day,
+    Audience, Call, CallPhase, CauseDetail, Code, Digest, DualTime, EffectState, Envelope, Event,
+    Intent, InvocationId, PayloadRef, Plan, Planned, Question, SchedulerPolicy, Selected, Stop,
+    Tier, ToolKey, Trace, settle_numbers, utc_day,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::background;
 use crate::batch::Membership;
@@ -349,7 +349,8 @@ fn within_reach(entry: &CatalogEntry, most: Option<Tier>) -> Result<(), Stop> {
         Some(most) if needs > most => {
             let words = format!("`{key}` is {}, and this way of calling takes less", needs.about());
             let stop = Stop::new(Code::InputValue, words).help(format!("use `{}`", needs.way()));
-            Err(stop.because(json!({ "reason": "wrong_tier", "tier": needs })))
+            let reason = CauseDetail::Reason("wrong_tier".to_owned());
+            Err(stop.because([reason, CauseDetail::Tier(needs)]))
         }
         Some(_) | None => Ok(()),
     }

@@ -217,20 +217,23 @@ impl Redactor {
             stop.message =
                 format!("the value at `{field}` does not fit; it is sensitive and not shown");
         }
-        if let Some(violations) = stop.cause.get_mut("violations").and_then(Value::as_array_mut) {
-            for violation in violations {
-                let place = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
-                let place = place.to_owned();
-                if self.covers(&place) {
-                    *violation = serde_json::json!({ "pointer": place, "message": WITHHELD });
-                }
-            }
-        }
-        self.everywhere(&mut stop.cause);
+        stop.cause.edit(|cause| self.cause(cause));
         for rejected in &mut stop.rejected {
             rejected.reason = self.text(&rejected.reason).0.into();
         }
         stop
+    }
+
+    /// Redacts a cause. It stays JSON here: a driver's own shape of violations is withheld as well.
+    fn cause(&self, cause: &mut Value) {
+        let violations = cause.get_mut("violations").and_then(Value::as_array_mut);
+        for violation in violations.into_iter().flatten() {
+            let place = violation.get("pointer").and_then(Value::as_str).unwrap_or_default();
+            if self.covers(place) {
+                *violation = serde_json::json!({ "pointer": place, "message": WITHHELD });
+            }
+        }
+        self.everywhere(cause);
     }
 
     /// Returns true if a pointer holds, or lies inside, a sensitive field.

@@ -2,10 +2,9 @@
 
 use haft_ledger::{Draft, Guard, Story, Wait};
 use haft_model::{
-    Actor, Code, CompensationEnded, EffectSettled, EffectState, Event, Fact, InvocationId, Stop,
+    Actor, CauseDetail, Code, CompensationEnded, EffectSettled, EffectState, Event, Fact,
+    InvocationId, Stop,
 };
-
-use serde_json::json;
 
 use crate::Runtime;
 use crate::recorder::unrecorded;
@@ -76,7 +75,7 @@ impl Runtime {
                 let words = format!("`{id}` may still take effect until {}", until.at);
                 let help = "look at the backend after that, and tell then";
                 let stop = Stop::new(Code::Conflict, words).help(help);
-                Err(stop.because(json!({ "until": until.at })))
+                Err(stop.because(CauseDetail::Until(until.at)))
             }
             Some(_) | None => Ok(()),
         }

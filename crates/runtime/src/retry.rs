@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use haft_driver::Failure;
 use haft_model::{Backoff, Code, EffectState, RetryPolicy};
-use serde_json::Value;
 
 /// Retry class of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,14 +82,13 @@ pub(crate) fn pause(policy: RetryPolicy, number: u32, failure: &Failure, jitter:
     };
     let planned = policy.initial_ms.saturating_mul(1 << doubled);
     let spread = planned as f64 * (0.5 + jitter.clamp(0.0, 1.0) / 2.0);
-    let wished = failure.stop.cause.get("retry_after_ms").and_then(Value::as_u64).unwrap_or(0);
+    let wished = failure.stop.cause.retry_after_ms().unwrap_or(0);
     Duration::from_millis((spread as u64).max(wished))
 }
 
 #[cfg(test)]
 mod tests {
-    use haft_model::Stop;
-    use serde_json::json;
+    use haft_model::{CauseDetail, Stop};
 
     use super::*;
 
@@ -145,7 +143,7 @@ mod tests {
         assert_eq!(waits, [100, 200, 400, 800]);
         assert_eq!(pause(policy, 2, &plain, 0.0).as_millis(), 50);
         let mut wishing = plain;
-        wishing.stop = wishing.stop.because(json!({ "retry_after_ms": 1500 }));
+        wishing.stop = wishing.stop.because(CauseDetail::RetryAfterMs(1500));
         assert_eq!(pause(policy, 2, &wishing, 1.0).as_millis(), 1500);
     }
 }

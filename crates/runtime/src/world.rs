@@ -7,9 +7,10 @@ use haft_catalog::{
     Binding, CatalogEntry, Circuit, DriverState, DriverStates, OpenBreaker, Snapshot, Surface,
 };
 use haft_driver::{BoxFuture, Driver, Failure, Hook, Vault};
-use haft_model::{Actor, CallRate, DriverId, DriverKind, Glob, Notice, Plan, Timestamp};
+use haft_model::{
+    Actor, CallRate, DriverId, DriverKind, Glob, LoginFailure, Notice, Plan, Timestamp,
+};
 use haft_policy::Rulebook;
-use serde_json::Value;
 
 use crate::People;
 
@@ -92,15 +93,17 @@ impl dyn DriverReadiness {
     /// Reports what a failure says about the caller's login: expired, or lacking scopes.
     pub(crate) fn told(&self, failure: &Failure, plan: &Plan) {
         let (driver, actor, cause) = (&plan.route.driver, &plan.actor, &failure.stop.cause);
-        match cause.get("login").and_then(Value::as_str) {
-            Some("expired") => self.ran_out(driver, actor),
-            Some("insufficient") => {
-                let scopes = cause.get("scopes").and_then(Value::as_array).into_iter().flatten();
-                let scopes: Vec<String> =
-                    scopes.filter_map(Value::as_str).map(str::to_owned).collect();
-                self.falls_short(driver, actor, &scopes);
-            }
-            Some(_) | None => {}
+        match cause.login() {
+            Some(LoginFailure::Expired) => self.ran_out(driver, actor),
+            Some(LoginFailure::Insufficient) => self.falls_short(driver, actor, cause.scopes()),
+            Some(
+                LoginFailure::UserCancelled
+                | LoginFailure::UpstreamError
+                | LoginFailure::AccessDenied
+                | LoginFailure::CallbackFailed
+                | LoginFailure::DiscoveryFailed,
+            )
+            | None => {}
         }
     }
 }

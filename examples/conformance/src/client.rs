@@ -10,7 +10,7 @@ use haft::{Attending, Host, HostOptions, LoadOptions, Step, StoreChoice, Strange
 use haft_driver::BoxFuture;
 use haft_import::mcp::{self, McpOptions, OAuth, ServerSource};
 use haft_import::{Import, SecretKind};
-use haft_model::{Actor, Call, Envelope, Question, Secret};
+use haft_model::{Actor, Call, Envelope, LoginFailure, Question, Secret};
 use haft_runtime::{CallOptions, Prompt, Reply};
 use serde_json::Value;
 
@@ -117,8 +117,8 @@ impl Session {
         for _ in 0..MOST_LOGINS {
             let ended = self.called(name, input.clone()).await;
             let Some(error) = ended.error else { return Ok(()) };
-            let login = error.cause.get("login").and_then(Value::as_str);
-            if !matches!(login, Some("expired" | "insufficient")) {
+            let login = error.cause.login();
+            if !matches!(login, Some(LoginFailure::Expired | LoginFailure::Insufficient)) {
                 return Err(format!("{name}: {}", error.message).into());
             }
             let person = Attending { tell: &tell, ask: &|_| Ok(None), attend: None };

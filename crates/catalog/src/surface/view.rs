@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use haft_model::record::SCHEMA_VERSION;
-use haft_model::{Date, Digest, DriverId, ToolKey};
+use haft_model::{AuthState, Date, Digest, DriverId, ToolKey};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::{Surface, Visibility};
-use crate::state::{AuthState, DriverStates, Probe};
+use crate::state::{DriverStates, Probe};
 use crate::{Binding, CatalogEntry, Snapshot};
 
 /// The state of the world at the moment of a view.

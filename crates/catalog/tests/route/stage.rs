@@ -165,7 +165,7 @@ fn refused(stop: &Stop) -> String {
     let parts = [
         ("field", stop.field.clone()),
         ("help", stop.help.clone()),
-        ("cause", (!stop.cause.is_null()).then(|| stop.cause.to_string())),
+        ("cause", (!stop.cause.is_empty()).then(|| stop.cause.to_string())),
     ];
     for (name, value) in parts {
         if let Some(value) = value {

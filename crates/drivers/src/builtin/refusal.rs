@@ -1,8 +1,7 @@
 //! Path refusal: maps a file error to a refusal, whose message never holds a path of the machine.
 
-use haft_model::{Code, Stop};
+use haft_model::{Cause, CauseDetail, Code, Stop};
 use rustix::io::Errno;
-use serde_json::json;
 
 use super::place::WorkspacePath;
 use super::running;
@@ -81,12 +80,14 @@ fn system(errno: Errno, path: &str) -> Stop {
         Errno::FBIG => (Code::ExecutionFailed, "would be larger than a file can be"),
         _ => (Code::ExecutionFailed, "could not be used"),
     };
-    let cause = json!({"phase": "run", "errno": errno.raw_os_error()});
+    let cause = Cause::running().with(CauseDetail::Errno(errno.raw_os_error()));
     Stop::new(code, format!("`{path}` {why}")).at("/path").because(cause)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -109,7 +110,7 @@ mod tests {
         for (errno, code, message) in cases {
             let stop = PathRefusal::from(errno).about(&place);
             assert_eq!((stop.code, stop.message.as_str()), (code, message));
-            assert_eq!(stop.cause["phase"], json!("run"));
+            assert!(stop.cause.is_running());
             assert_eq!(stop.field.as_deref(), Some("/path"));
         }
     }

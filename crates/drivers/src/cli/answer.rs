@@ -6,7 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use haft_driver::{Failure, Output};
-use haft_model::{Code, Content, EffectState, Media, Stop};
+use haft_model::{CauseDetail, CausePhase, Code, Content, EffectState, Media, Stop};
 use haft_sandbox::{ExitKind, ProgramExit};
 use serde_json::{Map, Value, json};
 
@@ -138,7 +138,7 @@ fn failed(
         (Some(violation), _) => violation,
         (None, Meaning::Own(name)) => {
             message = format!("{message} (`{name}`)");
-            Stop::new(Code::ExecutionFailed, message).because(json!({ "native": name }))
+            Stop::new(Code::ExecutionFailed, message).because(CauseDetail::Native(name.clone()))
         }
         (None, Meaning::TimedOut) => Stop::new(Code::TimeoutUnknownCommit, message),
         (None, Meaning::Wrong(Code::CredentialMissing)) => {
@@ -148,8 +148,8 @@ fn failed(
         (None, Meaning::Fine) => Stop::new(Code::Internal, message),
     };
     let mut stop = with_errors(stop, said);
-    if let (ExitKind::Exited(code), Value::Object(cause)) = (ended.end, &mut stop.cause) {
-        cause.insert("exit_code".to_owned(), json!(code));
+    if let ExitKind::Exited(code) = ended.end {
+        stop.cause.insert(CauseDetail::ExitCode(code));
     }
     Failure::new(stop, effect)
 }
@@ -167,16 +167,12 @@ fn fate(end: ExitKind) -> String {
 }
 
 /// Adds the end of stderr to the cause of a refusal.
-pub(super) fn with_errors(stop: Stop, said: &CapturedOutput) -> Stop {
-    let mut cause = match &stop.cause {
-        Value::Object(cause) => cause.clone(),
-        _ => Map::new(),
-    };
-    cause.insert("phase".to_owned(), json!("run"));
+pub(super) fn with_errors(mut stop: Stop, said: &CapturedOutput) -> Stop {
+    stop.cause.insert(CauseDetail::Phase(CausePhase::Run));
     let from = said.errors.len().saturating_sub(MOST_WORDS);
     let words = String::from_utf8_lossy(said.errors.get(from..).unwrap_or_default());
     if !words.trim().is_empty() {
-        cause.insert("stderr".to_owned(), json!(words));
+        stop.cause.insert(CauseDetail::Stderr(words.into_owned()));
     }
-    stop.because(Value::Object(cause))
+    stop
 }

@@ -2,7 +2,7 @@
 //! effect state.
 
 use haft_driver::{Failure, Output};
-use haft_model::{Code, EffectState, Stop};
+use haft_model::{Cause, CauseDetail, Code, EffectState, Stop};
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value, json};
 
@@ -125,27 +125,24 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: HttpResponse<'
         (None, Err(_)) => EffectState::Unknown,
         (None, Ok(_)) => known(status.as_u16()),
     };
-    let mut cause = Map::new();
-    let mut add = |name: &str, value: Value| cause.insert(name.to_owned(), value);
-    add("phase", json!("run"));
-    add("http_status", json!(status.as_u16()));
+    let mut cause = Cause::running().with(CauseDetail::HttpStatus(status.as_u16()));
     if let Ok(body) = &words {
-        add("answer", said(&body.bytes));
+        cause.insert(CauseDetail::Answer(said(&body.bytes)));
     }
     if let Some(retry_after) = retry_after {
-        add("retry_after_ms", json!(retry_after));
+        cause.insert(CauseDetail::RetryAfterMs(retry_after));
     }
     let mut message = format!("`{host}` answered {status}");
     let code = match meaning.and_then(|meaning| meaning.error.as_ref()) {
         Some(NamedError::Ours(code)) => *code,
         Some(NamedError::Own(name)) => {
-            add("native", json!(name));
+            cause.insert(CauseDetail::Native(name.clone()));
             message = format!("`{host}` answered {status}, which is `{name}`");
             Code::ExecutionFailed
         }
         None => code(status.as_u16()),
     };
-    let stop = Stop::new(code, message).because(Value::Object(cause));
+    let stop = Stop::new(code, message).because(cause);
     let stop = match has_run_out(exchange, status.as_u16(), answer.head.headers()) {
         true => ran_out(stop, exchange.driver()),
         false => stop,

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use haft_model::{Code, Stop};
+use haft_model::{Cause, CauseDetail, Code, Stop};
 use serde::Deserialize;
-use serde_json::json;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -43,7 +42,7 @@ impl Pace {
         if turn > deadline {
             let wait = turn.duration_since(now).as_millis();
             let words = "its driver may not ask again before the time of the call is over";
-            let cause = json!({"phase": "run", "retry_after_ms": wait as u64});
+            let cause = Cause::running().with(CauseDetail::RetryAfterMs(wait as u64));
             return Err(Stop::new(Code::RateLimited, words).because(cause));
         }
         tokio::time::sleep_until(turn).await;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_driver::BoxFuture;
-use haft_model::{Code, Stop};
+use haft_model::{CauseDetail, Code, LoginFailure, Stop};
 use haft_sandbox::{AddressGuard, ConfinedProgram, ExitKind, StartRefusal};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{CompletesWhen, Reason, failed};
 use crate::WorkingFolder;
@@ -97,7 +97,7 @@ impl Program<'_> {
             }
             ExitKind::CalledOff => {
                 let stop = Stop::new(Code::CanceledCaller, "the login was called off");
-                Err(stop.because(json!({ "login": "user_cancelled" })))
+                Err(stop.because(CauseDetail::Login(LoginFailure::UserCancelled)))
             }
             ExitKind::OutOfTime => {
                 let words = format!("`{command}` took longer than {} seconds", patience.as_secs());

@@ -1,7 +1,6 @@
 //! Login expiry detection: the signs of an expired login, in the vocabulary of AIP-30.
 
-use haft_model::{Code, Stop};
-use serde_json::{Map, Value, json};
+use haft_model::{CauseDetail, Code, LoginFailure, Stop};
 
 /// The sign that a driver checks after each call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,14 +61,10 @@ impl Sign {
 
 /// Marks the failure of a call whose backend rejects the login. It keeps the known facts; the host
 /// recognizes it by `cause.login`.
-pub(crate) fn ran_out(stop: Stop, driver: &str) -> Stop {
-    let mut cause = match stop.cause {
-        Value::Object(cause) => cause,
-        _ => Map::new(),
-    };
-    cause.insert("login".to_owned(), json!("expired"));
+pub(crate) fn ran_out(mut stop: Stop, driver: &str) -> Stop {
+    stop.cause.insert(CauseDetail::Login(LoginFailure::Expired));
     let message = format!("{}: the login has run out", stop.message);
-    Stop { code: Code::CredentialMissing, message, cause: Value::Object(cause), ..stop }
+    Stop { code: Code::CredentialMissing, message, ..stop }
         .help(format!("run `haft login {driver}`"))
 }
 

@@ -1,7 +1,7 @@
 //! Result mapping: turns a `tools/call` result into the output or the failure of a call.
 
 use haft_driver::{Failure, Output};
-use haft_model::{Code, Content, EffectState, Link, Media, Stop};
+use haft_model::{Cause, CauseDetail, Code, Content, EffectState, Link, Media, Stop};
 use rmcp::model::{CallToolResult, ContentBlock, InputRequiredResult, ResourceContents};
 use serde_json::{Value, json};
 
@@ -46,7 +46,9 @@ pub(super) fn failed(result: &CallToolResult, entry: &McpEntry, effect: EffectSt
     };
     let whole = said.map(|said| said.text.chars().take(4096).collect::<String>());
     let structured = result.structured_content.clone().map(exact::rounded);
-    let cause = json!({"phase": "run", "answer": whole, "structured": structured});
+    let cause = Cause::running()
+        .with(CauseDetail::Answer(json!(whole)))
+        .with(CauseDetail::Structured(structured.unwrap_or_default()));
     Failure::new(Stop::new(Code::ExecutionFailed, words).because(cause), effect)
 }
 
@@ -56,9 +58,8 @@ pub(super) fn asks(result: &InputRequiredResult, entry: &McpEntry) -> Stop {
     let asked = requests.as_object().into_iter().flatten().find_map(|(_, request)| {
         serde_json::from_value(request.get("params")?.clone()).ok().map(|asked| question(&asked))
     });
-    unanswerable(&entry.tool, asked.as_deref().unwrap_or_default()).because(json!({
-        "phase": "run", "input_requests": requests,
-    }))
+    unanswerable(&entry.tool, asked.as_deref().unwrap_or_default())
+        .because(Cause::running().with(CauseDetail::InputRequests(requests)))
 }
 
 /// The refusal of an elicitation that the caller cannot answer.

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use haft_driver::{
     Attempt, Backend, BackendNews, BackendRequest, BoxFuture, Failure, Inquiry, InquiryKind, Output,
 };
-use haft_model::{Code, EffectState, Stop};
+use haft_model::{Cause, CauseDetail, Code, EffectState, JsonRpcError, Stop};
 use rmcp::model::{
     ClientRequest, ErrorData, InputRequiredResult, RequestMetaObject, ServerResult,
     SubscriptionFilter,
@@ -192,8 +192,9 @@ fn refused(fault: &ServiceError) -> Failure {
 /// Maps a JSON-RPC error, and keeps its code and data so that the caller can see them.
 fn refusal(error: &ErrorData) -> Stop {
     let said = one_line(&error.message);
-    let cause = json!({"phase": "run", "json_rpc": {
-        "code": error.code.0, "message": said, "data": error.data,
-    }});
-    Stop::new(Code::ResourceNotFound, format!("the server refused: {said}")).because(cause)
+    let words = format!("the server refused: {said}");
+    let (code, data) = (error.code.0.into(), Some(error.data.clone().unwrap_or_default()));
+    let native = JsonRpcError { code, message: Some(said), data };
+    Stop::new(Code::ResourceNotFound, words)
+        .because(Cause::running().with(CauseDetail::JsonRpc(native)))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_driver::{Attempt, Failure, Output};
-use haft_model::{Code, EffectState, Stop};
+use haft_model::{Cause, CauseDetail, Code, EffectState, JsonRpcError, Stop};
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData,
@@ -268,7 +268,9 @@ impl<'a> McpCall<'a> {
             }
             _ => (Code::ExecutionFailed, EffectState::Unknown),
         };
-        let cause = json!({"phase": "run", "json_rpc": {"code": error.code.0, "data": error.data}});
+        let data = Some(error.data.clone().unwrap_or_default());
+        let native = JsonRpcError { code: error.code.0.into(), message: None, data };
+        let cause = Cause::running().with(CauseDetail::JsonRpc(native));
         let words = match error.code {
             UNREADABLE => format!("`{tool}` was answered, and {said}"),
             _ => format!("`{tool}` was refused by its server: {said}"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_driver::{Abilities, BackendNews};
-use haft_model::{Code, Plan, Stop};
+use haft_model::{CauseDetail, Code, Plan, Stop};
 use haft_sandbox::{ConfinedProgram, Custody, ExitKind, Intrusion, Running, Walls};
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -126,7 +126,7 @@ impl Connection {
             Err(Unmet::Silent(stop)) => {
                 let how = ended(&mut running).await.map_err(Unmet::Refused)?;
                 let message = format!("{}{how}{}", stop.message, words.last());
-                let cause = json!({"stderr": words.all()});
+                let cause = CauseDetail::StderrLines(words.all());
                 Err(Unmet::Silent(Stop { message, ..stop }.because(cause)))
             }
             Err(refused) => Err(refused),

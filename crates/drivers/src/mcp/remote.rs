@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_model::{Code, EffectState, Stop, Timestamp};
+use haft_model::{Cause, CauseDetail, Code, EffectState, LoginFailure, Stop, Timestamp};
 use haft_sandbox::Forbidden;
 use reqwest::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -20,7 +20,6 @@ use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, StreamableHttpClient,
     StreamableHttpError, StreamableHttpPostResponse,
 };
-use serde_json::json;
 
 use super::digits;
 use super::stream::events;
@@ -349,29 +348,30 @@ fn meaning(failed: &RemoteResult) -> (Stop, EffectState) {
         },
         StreamableHttpError::AuthRequired(_) => {
             let stop = Stop::new(Code::CredentialMissing, "the server wants a login");
-            let stop = stop.because(json!({ "login": "expired" }));
+            let stop = stop.because(CauseDetail::Login(LoginFailure::Expired));
             let help = "`haft login` with the driver's name logs in, or name a login under \
                         `server.auth.bearer` or `server.headers`";
             (stop.help(help), NotCommitted)
         }
         StreamableHttpError::InsufficientScope(wanted) => {
             let scopes = wanted.required_scope.as_deref().unwrap_or_default();
-            let scopes: Vec<&str> = scopes.split_whitespace().take(MOST_SCOPES).collect();
+            let scopes = scopes.split_whitespace().take(MOST_SCOPES).map(str::to_owned);
             let stop = Stop::new(Code::PermissionDenied, "the login does not reach that far");
-            let cause = json!({
-                "login": "insufficient", "scopes": scopes, "challenge": wanted.www_authenticate_header,
-            });
+            let cause = [
+                CauseDetail::Login(LoginFailure::Insufficient),
+                CauseDetail::Scopes(scopes.collect()),
+                CauseDetail::Challenge(wanted.www_authenticate_header.clone()),
+            ];
             let help = "`haft login` with the driver's name asks for what it lacks";
             (stop.because(cause).help(help), NotCommitted)
         }
         StreamableHttpError::HttpStatus(answer) if answer.status == 429 => {
             let wait = answer.retry_after.as_deref();
             let wait = wait.and_then(|text| wished(text, Timestamp::now()));
-            let cause = json!({"phase": "run", "retry_after_ms": wait});
-            (
-                Stop::new(Code::RateLimited, "the server is asked too often").because(cause),
-                NotCommitted,
-            )
+            let mut cause = Cause::running();
+            cause.extend(wait.map(CauseDetail::RetryAfterMs).into_iter().collect());
+            let stop = Stop::new(Code::RateLimited, "the server is asked too often");
+            (stop.because(cause), NotCommitted)
         }
         StreamableHttpError::HttpStatus(answer) => {
             (unavailable(format!("the server answered {}", answer.status)), Unknown)

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use haft_driver::{Failure, Output};
-use haft_model::{Code, Content, EffectState, Stop};
-use serde_json::{Value, json};
+use haft_model::{Cause, CauseDetail, Code, Content, EffectState, Stop};
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::call::{WorkerCall, out_of_turn};
@@ -193,7 +193,7 @@ impl<'a, 'b> Hearing<'a, 'b> {
             true => Code::CredentialMissing,
             false => Code::ExecutionFailed,
         };
-        let cause = json!({"phase": "run", "exception": kind});
+        let cause = Cause::running().with(CauseDetail::Exception(kind.to_owned()));
         let vouched = types.iter().any(|kind| self.call.function.not_committed.contains(kind));
         let effect = match vouched {
             true => self.call.effect(EffectState::NotCommitted),

@@ -1,7 +1,6 @@
 //! Tests of the builtin tools, with real folders and a local server.
 
 #![expect(
-    clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "a case that cannot be laid out, or an answer of another shape, fails the test"
 )]

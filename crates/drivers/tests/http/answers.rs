@@ -142,7 +142,7 @@ fn refusal_keeps_backend_message_and_retry_after() {
     stage.backend.will(Act::refuses(Then::Answer(503, dated, b"busy".to_vec())));
     let failure = stage.run(json!({})).failure();
     assert_eq!(
-        (failure.stop.cause, failure.effect),
+        (failure.stop.cause.to_json(), failure.effect),
         (
             json!({"phase": "run", "http_status": 503, "answer": "busy", "retry_after_ms": 9000}),
             EffectState::Unknown
@@ -169,7 +169,7 @@ fn status_map_names_errors_and_may_declare_effect() {
         let stage = Stage::writing(json!({})).haft(json!({"status_map": map}));
         stage.backend.will(Act::refuses(Then::status(status)));
         let failure = stage.run(json!({})).failure();
-        let found = failure.stop.cause.get("native").and_then(Value::as_str);
+        let found = failure.stop.cause.native();
         assert_eq!((failure.stop.code, found, failure.effect), (code, native, effect), "{status}");
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the loopback redirect: it works once, with the right state, before the timeout.
 
+use haft_model::LoginFailure;
 use std::time::Duration;
 
 use haft_drivers::Callback;
@@ -53,7 +54,7 @@ async fn login_callback_tells_refusal_from_visit_without_token() {
     let target = format!("/callback?error=access_denied&state={state}");
     assert_eq!(visit(&address, &address, &target).await, "400");
     let stop = waiting.await.unwrap().unwrap_err();
-    assert_eq!(stop.cause["login"], "access_denied");
+    assert_eq!(stop.cause.login(), Some(LoginFailure::AccessDenied));
     let (callback, address, state) = open().await;
     let waiting = tokio::spawn(callback.visited(Duration::from_secs(20)));
     assert_eq!(visit(&address, &address, &format!("/callback?state={state}")).await, "200");
@@ -64,5 +65,5 @@ async fn login_callback_tells_refusal_from_visit_without_token() {
 async fn login_callback_wait_times_out() {
     let (callback, _, _) = open().await;
     let stop = callback.visited(Duration::from_millis(20)).await.unwrap_err();
-    assert_eq!(stop.cause["login"], "expired");
+    assert_eq!(stop.cause.login(), Some(LoginFailure::Expired));
 }

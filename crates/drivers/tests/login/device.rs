@@ -59,7 +59,11 @@ async fn log_in(backend: &Backend) -> (Result<String, String>, Vec<Step>) {
         }
         Err(stop) => {
             let words = stop.message.replace(&backend.host(), "[host]");
-            Err(format!("{} {}: {words}", stop.code, stop.cause["login"].as_str().unwrap_or("-")))
+            Err(format!(
+                "{} {}: {words}",
+                stop.code,
+                stop.cause.to_json()["login"].as_str().unwrap_or("-")
+            ))
         }
     };
     (ended, told.into_inner().unwrap())

@@ -95,7 +95,7 @@ fn failed_mcp_tool_is_reported_in_its_own_words() {
     let submissions = ended.submissions;
     let failure = ended.failure();
     assert_eq!(failure.stop.message, "`fail` failed: no such row in table t");
-    assert_eq!(failure.stop.cause["answer"], json!("no such row\nin table t"));
+    assert_eq!(failure.stop.cause.to_json()["answer"], json!("no such row\nin table t"));
     let fate = (failure.stop.code, failure.effect, submissions);
     assert_eq!(fate, (Code::ExecutionFailed, EffectState::Unknown, 1));
 }

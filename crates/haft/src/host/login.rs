@@ -10,9 +10,11 @@ use haft_drivers::{
     Attend, AuthBlock, Callback, Device, Keeper, LoginBlock, LoginRecord, Logins, Program, Service,
     Step, Tell, Token, mcp,
 };
-use haft_model::{Actor, ActorId, Code, DriverId, Secret, SecretKind, Stop, Timestamp};
+use haft_model::{
+    Actor, ActorId, CauseDetail, Code, DriverId, LoginFailure, Secret, SecretKind, Stop, Timestamp,
+};
 use haft_runtime::may_change;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Host, hooks, uses, vault};
 use crate::Workspace;
@@ -253,7 +255,7 @@ impl Under<'_> {
                 let asked = (person.ask)(&format!("token of {}: ", auth.id))?;
                 asked.map(LoginOutcome::Token).ok_or_else(|| {
                     Stop::new(Code::CanceledCaller, "no token was entered; the login is canceled")
-                        .because(json!({ "login": "user_cancelled" }))
+                        .because(CauseDetail::Login(LoginFailure::UserCancelled))
                 })
             }
             Flow::Device { client, scope, .. } => {
@@ -338,7 +340,8 @@ impl Under<'_> {
 
     fn failed(&self, why: &str) -> Stop {
         let words = format!("the login to `{}` failed: {why}", self.driver.id);
-        Stop::new(Code::CredentialMissing, words).because(json!({ "login": "upstream_error" }))
+        Stop::new(Code::CredentialMissing, words)
+            .because(CauseDetail::Login(LoginFailure::UpstreamError))
     }
 
     /// The refusal where a person is needed and none is at hand.

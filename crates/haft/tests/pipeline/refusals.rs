@@ -76,7 +76,7 @@ async fn unknown_blocked_and_excluded_are_three_answers() {
             error.error_class,
             envelope.status,
             envelope.final_status,
-            error.cause["reason"].as_str().map(str::to_owned),
+            error.cause.to_json()["reason"].as_str().map(str::to_owned),
         ));
     }
     let blocked = "blocked_tool".to_owned();

@@ -114,8 +114,8 @@ async fn login_with_insufficient_scope_requests_missing_scope() {
     log_in().await;
     let short = called().await;
     assert_eq!(
-        (short.error_code, &short.cause["scopes"]),
-        (Code::PermissionDenied, &json!(["notes:write"]))
+        (short.error_code, short.cause.scopes()),
+        (Code::PermissionDenied, &["notes:write".to_owned()][..])
     );
     let state = stage.host.auth_state(&"notes".into(), &owner).await.unwrap();
     assert_eq!(state, AuthState::LoggedIn, "other tools may need less");

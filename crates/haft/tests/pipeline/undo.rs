@@ -136,7 +136,11 @@ async fn partial_effect_and_compensation() {
     let failed = stage.answer(&asked.approval_id.unwrap(), stage.yes()).await;
     let error = failed.error.clone().unwrap();
     assert_eq!(
-        (error.error_code, error.aruntime_code.as_str(), &error.cause["error"]["error_code"]),
+        (
+            error.error_code,
+            error.aruntime_code.as_str(),
+            &error.cause.to_json()["error"]["error_code"]
+        ),
         (Code::CompensationFailed, "compensation.failed", &json!("execution.failed"))
     );
     assert_eq!(error.message, format!("undoing `{original}` failed: the list is locked"));

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use haft_model::SchemaViolation;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
@@ -28,6 +29,13 @@ pub struct Violation {
     pub message: String,
     /// The value that does not fit, cut short if it is long.
     pub value: Value,
+}
+
+impl From<Violation> for SchemaViolation {
+    fn from(violation: Violation) -> SchemaViolation {
+        let Violation { pointer, rule, message, value } = violation;
+        SchemaViolation { pointer, rule: Some(rule), message, value: Some(value) }
+    }
 }
 
 impl Violation {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use haft_driver::Output;
 use haft_model::{
-    AbortReason, BatchDiscarded, Call, Code, ContextModified, Envelope, Event, InvocationId,
-    Reported, ResultStatus, SchedulerPolicy, Stop,
+    AbortReason, BatchDiscarded, Call, CauseDetail, Code, ContextModified, Envelope, Event,
+    InvocationId, Reported, ResultStatus, SchedulerPolicy, Stop,
 };
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -113,7 +113,7 @@ impl Membership {
         let by = self.scheduler.taken_by(self.index)?;
         let name = self.names.get(by).map_or("", String::as_str);
         let words = format!("call `{name}` of the batch did not succeed and took this one along");
-        Some(Stop::new(Code::CanceledSibling, words).because(serde_json::json!({ "sibling": by })))
+        Some(Stop::new(Code::CanceledSibling, words).because(CauseDetail::Sibling(by)))
     }
 }
 

@@ -3,9 +3,9 @@
 use haft_driver::{Failure, Output};
 use haft_ledger::{OpenUndoing, RunFilter, Story};
 use haft_model::{
-    Actor, Code, CompensationEnded, EffectState, Envelope, Event, InvocationId, Stop, ToolError,
+    Actor, CauseDetail, Code, CompensationEnded, EffectState, Envelope, Event, InvocationId, Stop,
+    ToolError,
 };
-use serde_json::json;
 
 use crate::Runtime;
 use crate::pipeline::{CallPipeline, Halt};
@@ -62,9 +62,10 @@ impl CallPipeline<'_> {
                     format!("`haft compensate {original}` tries again, once it is known why")
                 });
                 let inner = ToolError::new(stop, effect);
-                let stop = Stop::new(Code::CompensationFailed, words)
-                    .help(help)
-                    .because(json!({ "compensates": original, "error": inner }));
+                let stop = Stop::new(Code::CompensationFailed, words).help(help).because([
+                    CauseDetail::Compensates(original.clone()),
+                    CauseDetail::Error(Box::new(inner)),
+                ]);
                 Err(Halt::Stopped(Box::new(Failure { stop, effect, native, partial })))
             }
             outcome => outcome,

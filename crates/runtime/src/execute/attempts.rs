@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use haft_driver::{BoxFuture, Failure, Output};
 use haft_model::{
-    AttemptEnded, Call, Code, Digest, DriverId, DualTime, EffectState, Envelope, Event,
-    InvocationId, Plan, ResultStatus, Stop,
+    AttemptEnded, Call, CauseDetail, Code, Digest, DriverId, DualTime, EffectState, Envelope,
+    Event, InvocationId, Plan, ResultStatus, Stop,
 };
 use haft_notation::{Condition, fill};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::approval::PermittedCall;
@@ -252,7 +252,7 @@ fn is_of_people(failure: &Failure) -> bool {
 
 /// Whether the contract declares the native error as retryable.
 fn is_declared(permitted: &PermittedCall, failure: &Failure) -> bool {
-    let native = failure.stop.cause.get("native").and_then(Value::as_str);
+    let native = failure.stop.cause.native();
     let errors = &permitted.planned.entry.contract.tool.extras.errors;
     errors.iter().any(|error| Some(error.code.as_str()) == native && error.retryable)
 }
@@ -278,11 +278,7 @@ pub(crate) fn still_possible(mut stop: Stop, until: &DualTime) -> Stop {
         "{}; the backend knows nothing of it, and it may still take effect until {}",
         stop.message, until.at
     );
-    let said = json!(until.at);
-    match &mut stop.cause {
-        Value::Object(fields) => drop(fields.insert("until".to_owned(), said)),
-        _ => stop.cause = json!({ "until": said }),
-    }
+    stop.cause.insert(CauseDetail::Until(until.at));
     stop.help("the same call, sent again after that, finds out what became of it")
 }
 

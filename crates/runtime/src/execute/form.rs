@@ -366,11 +366,7 @@ impl Running<'_> {
         };
         let message = format!("{}; {}", why.message, failure.stop.message);
         let mut cause = failure.stop.cause;
-        if let (Value::Object(fields), Value::Object(more)) = (&mut cause, why.cause.clone()) {
-            fields.extend(more);
-        } else if cause.is_null() {
-            cause = why.cause.clone();
-        }
+        cause.extend(why.cause.clone());
         let stop = Stop { message, cause, ..why };
         Failure { stop, ..failure }
     }

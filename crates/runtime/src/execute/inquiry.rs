@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haft_driver::{Abilities, Caller, Cancel, Inquiry, InquiryKind, Remark};
-use haft_model::{Code, Progress, Reported, Stop};
-use serde_json::{Value, json};
+use haft_model::{Cause, CauseDetail, ClientAbility, Code, Progress, Reported, Stop};
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::form::Forms;
@@ -111,6 +111,12 @@ async fn asked_until(closing: &Cancel, asking: impl Future<Output = Answers>) ->
 fn nobody(asked: &BTreeMap<String, Inquiry>) -> Stop {
     let kinds: Vec<String> =
         asked.values().map(|inquiry| format!("{:?}", inquiry.kind).to_lowercase()).collect();
+    let abilities = asked.values().map(|inquiry| match inquiry.kind {
+        InquiryKind::Form => ClientAbility::Form,
+        InquiryKind::Page => ClientAbility::Page,
+        InquiryKind::Sample => ClientAbility::Sample,
+        InquiryKind::Roots => ClientAbility::Roots,
+    });
     Stop::new(
         Code::ApprovalRequired,
         format!(
@@ -119,5 +125,5 @@ fn nobody(asked: &BTreeMap<String, Inquiry>) -> Stop {
         ),
     )
     .help("call from a client that can do that; a caller that waits can leave forms to the inbox")
-    .because(json!({ "phase": "run", "missing_abilities": kinds }))
+    .because(Cause::running().with(CauseDetail::MissingAbilities(abilities.collect())))
 }

@@ -1,8 +1,9 @@
 //! Deduplication table: tells whether a call is new, a repeat, unknown or in conflict with its key.
 
 use haft_ledger::IntentRecord;
-use haft_model::{Code, EffectState, Intent, InvocationId, KeySource, Stop, Timestamp};
-use serde_json::json;
+use haft_model::{
+    CauseDetail, Code, EffectState, Intent, InvocationId, KeySource, Stop, Timestamp,
+};
 
 /// Verdict about a call, given the recorded intent.
 #[derive(Debug, PartialEq)]
@@ -65,7 +66,7 @@ pub(super) fn key_reused(holder: &InvocationId) -> Stop {
          another tool, resource or input"
     );
     Stop::new(Code::Conflict, words)
-        .because(json!({ "key_reused": holder }))
+        .because(CauseDetail::KeyReused(holder.clone()))
         .help(format!("use a new key, or look at `haft trace {holder}`"))
 }
 

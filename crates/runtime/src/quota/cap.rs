@@ -1,8 +1,7 @@
 //! Quota cap: a scope to count, the greatest count and the source that sets it.
 
 use haft_ledger::Use;
-use haft_model::{Code, Glob, Period, RateScope, Stop, ToolKey};
-use serde_json::json;
+use haft_model::{CauseDetail, Code, Glob, Period, RateScope, Stop, ToolKey};
 
 use super::window::{NoRoom, Window};
 
@@ -170,7 +169,7 @@ pub(crate) fn waiting(stop: Stop, wait_ms: Option<u64>, otherwise: &str) -> Stop
     match wait_ms {
         Some(wait) => stop
             .help(format!("wait {}, or {otherwise}", in_words(wait)))
-            .because(json!({ "retry_after_ms": wait })),
+            .because(CauseDetail::RetryAfterMs(wait)),
         None => stop.help(otherwise),
     }
 }

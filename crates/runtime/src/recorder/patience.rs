@@ -4,8 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use haft_ledger::{Error, Outage};
-use haft_model::{Code, Stop};
-use serde_json::json;
+use haft_model::{CauseDetail, Code, Stop};
 use tokio::time::Instant;
 
 use crate::Runtime;
@@ -79,7 +78,7 @@ fn unavailable(outage: &Outage) -> Stop {
     let words = format!("nothing can be put on record, so no calls are taken: {cause}");
     Stop::new(Code::StoreUnavailable, words)
         .help("call again once the store works; `haft doctor` tells what is wrong with it")
-        .because(json!({ "since": since }))
+        .because(CauseDetail::Since(*since))
 }
 
 /// Refusal of a call that the ledger could not record.

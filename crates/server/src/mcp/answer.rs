@@ -1,6 +1,8 @@
 //! Tool result: an envelope as the result of `tools/call`.
 
-use haft_model::{Code, Content, Envelope, Link, ResultStatus, Status, cleaned, cleaned_value};
+use haft_model::{
+    ClientAbility, Code, Content, Envelope, Link, ResultStatus, Status, cleaned, cleaned_value,
+};
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorCode, JsonObject, MetaObject, Resource,
@@ -36,14 +38,14 @@ pub(super) fn of(envelope: &Envelope, promises: bool) -> Result<CallToolResponse
 /// backend's elicitation.
 pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
     let error = envelope.error.as_ref()?;
-    if let Some(Value::Array(missing)) = error.cause.get("missing_abilities") {
-        let required = missing.iter().filter_map(Value::as_str).map(|kind| {
-            let (name, value) = match kind {
-                "form" => ("elicitation", json!({ "form": {} })),
-                "page" => ("elicitation", json!({ "url": {} })),
-                "roots" => ("roots", json!({})),
-                "tasks" => ("extensions", json!({ TASKS_EXTENSION_ID: {} })),
-                _ => ("sampling", json!({})),
+    if let Some(missing) = error.cause.missing_abilities() {
+        let required = missing.iter().map(|ability| {
+            let (name, value) = match ability {
+                ClientAbility::Form => ("elicitation", json!({ "form": {} })),
+                ClientAbility::Page => ("elicitation", json!({ "url": {} })),
+                ClientAbility::Roots => ("roots", json!({})),
+                ClientAbility::Tasks => ("extensions", json!({ TASKS_EXTENSION_ID: {} })),
+                ClientAbility::Sample => ("sampling", json!({})),
             };
             (name.to_owned(), value)
         });
@@ -51,10 +53,10 @@ pub(super) fn native_error(envelope: &Envelope) -> Option<ErrorData> {
         let code = ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY;
         return Some(ErrorData::new(code, error.message.clone(), Some(data)));
     }
-    let native = error.cause.get("json_rpc")?;
-    let code = i32::try_from(native.get("code")?.as_i64()?).ok()?;
-    let data = native.get("data").filter(|data| !data.is_null()).cloned();
-    let said = native.get("message").and_then(Value::as_str);
+    let native = error.cause.json_rpc()?;
+    let code = i32::try_from(native.code).ok()?;
+    let data = native.data.clone().filter(|data| !data.is_null());
+    let said = native.message.as_deref();
     let message = said.map_or_else(|| error.message.clone(), |said| cleaned(said).into_owned());
     Some(ErrorData::new(ErrorCode(code), message, data))
 }
