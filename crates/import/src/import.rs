@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::manifest::fault;
 use crate::schema::Loss;
 use crate::secret::Secret;
+use crate::text;
 
 /// Files that were made of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,6 +144,19 @@ impl Margin {
             pointer,
             why,
         }));
+    }
+
+    /// Notes the references that lead nowhere, and a schema of which parts are types alone.
+    pub(crate) fn hollow(&mut self, field: &str, lost: &[String], is_cut: bool) {
+        let change = "edit the contract";
+        for target in lost {
+            let why = format!("`{}` cannot be followed", text::line(target, 200));
+            self.guess(field, "anything", &why, change);
+        }
+        if is_cut {
+            let why = "the whole schema is larger than a contract can hold";
+            self.guess(field, "types alone, far from the top", why, change);
+        }
     }
 
     /// Notes a decision about a field.

@@ -3,6 +3,7 @@
 
 mod answer;
 mod body;
+mod bundle;
 mod document;
 mod driver;
 mod operation;
@@ -11,15 +12,18 @@ mod security;
 mod server;
 mod swagger;
 mod tool;
+mod unresolved;
+mod unsafe_get;
 mod verb;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use haft_model::Glob;
 use serde_json::Value;
 
-use crate::import::{Error, File, Import, Margin, Omissions};
+use crate::import::{Error, File, Import, Margin, Omissions, SchemaLoss};
 use crate::{manifest, secret, text};
+pub use bundle::Bundle;
 use document::Document;
 use driver::Drivers;
 use security::Logins;
@@ -51,8 +55,16 @@ pub fn import(document: &Value, options: &OpenApiOptions) -> Result<Import, Erro
     }
     let logins = Logins::read(&document, &name);
     let mut drivers = Drivers::new(&document, &name, options);
-    let (mut files, mut guesses, mut losses) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut files, mut losses) = (Vec::new(), Vec::new());
+    let mut shared = SharedLosses::default();
+    let (mut asking, mut guesses) = (Vec::new(), Vec::new());
     for operation in &operations {
+        if let Some(target) = unresolved::in_request(&document, operation) {
+            let target = text::line(target, 200);
+            let why = format!("`{target}` cannot be followed, and the request depends on it");
+            omissions.skip(operation.called(), why);
+            continue;
+        }
         let mut margin = Margin::new(&format!(".tools/{}/TOOL.md", operation.id));
         let request = operation::request(&document, operation, &logins, &mut margin);
         let text = tool::written(&document, operation, &request, options, &mut margin);
@@ -62,12 +74,17 @@ pub fn import(document: &Value, options: &OpenApiOptions) -> Result<Import, Erro
             continue;
         }
         drivers.add(operation, &request);
-        guesses.extend(margin.guesses);
-        losses.extend(margin.losses);
+        // A GET that asks comes first: a person has to judge whether it should.
+        match operation.unsafe_get() {
+            Some(_) => asking.extend(margin.guesses),
+            None => guesses.extend(margin.guesses),
+        }
+        losses.extend(margin.losses.into_iter().filter(|loss| shared.is_first(loss)));
         files.push(File { path: margin.file, text });
     }
     let secrets = drivers.secrets();
     files.extend(drivers.files(&mut guesses));
+    let guesses = asking.into_iter().chain(guesses).collect();
     files.extend(secret::inventory(&name, &secrets));
     let secrets = secrets.into_iter().map(|(secret, _)| secret).collect();
     Import { name, files, guesses, skipped: omissions.0, losses, secrets }.sound()
@@ -75,12 +92,25 @@ pub fn import(document: &Value, options: &OpenApiOptions) -> Result<Import, Erro
 
 /// The name of an import: from its options, or from the document's title.
 pub fn name(document: &Value, options: &OpenApiOptions) -> Result<String, Error> {
-    let document = swagger::modern(document);
-    let document = Document::read(&document)?;
+    if !swagger::is_2(document) {
+        Document::read(document)?;
+    }
     if let Some(id) = &options.id {
         return text::prefix(id).ok_or_else(|| Error::BadName(id.clone()));
     }
-    Ok(text::shortened_prefix(document.title().unwrap_or_default(), "api"))
+    let title = document.pointer("/info/title").and_then(Value::as_str);
+    Ok(text::shortened_prefix(title.unwrap_or_default(), "api"))
+}
+
+/// Losses in parts of the document that several contracts share: each is listed once, with the first.
+#[derive(Default)]
+struct SharedLosses(HashSet<(String, String)>);
+
+impl SharedLosses {
+    fn is_first(&mut self, loss: &SchemaLoss) -> bool {
+        let is_shared = loss.pointer.starts_with('#');
+        !is_shared || self.0.insert((loss.pointer.clone(), loss.why.clone()))
+    }
 }
 
 fn nothing(document: &Document<'_>, options: &OpenApiOptions) -> String {
@@ -91,3 +121,6 @@ fn nothing(document: &Document<'_>, options: &OpenApiOptions) -> String {
         _ => "the document has no operation that can be called".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,14 +10,14 @@ mod polymorphism;
 mod root;
 mod uses;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use haft_notation::keywords::{Holds, below, holds};
 use serde_json::{Map, Value, json};
 
 pub(crate) use loss::Loss;
 use loss::Losses;
-pub(crate) use root::{Dialect, Root, reference};
+pub(crate) use root::{Dialect, Root, reference, unescaped};
 use uses::Uses;
 
 /// How JSON Schema 2020-12 calls itself.
@@ -25,6 +25,9 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// How deep schemas are followed; nothing that people write comes near.
 const DEEPEST: usize = 100;
+
+/// Below this depth a reference stays one, so that contracts nest no deeper than their reader goes.
+const DEEPEST_INLINE: usize = 16;
 
 /// Which way the values go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub(crate) struct StandaloneSchema {
     pub(crate) lost: Vec<String>,
     /// Every part that is not kept.
     pub(crate) losses: Vec<Loss>,
+    /// Whether parts of it are types alone, because all of it is more than a contract can hold.
+    pub(crate) is_cut: bool,
 }
 
 /// Takes one schema out of its document.
@@ -82,8 +87,11 @@ pub(crate) struct Shaper<'a, 'd> {
     uses: Uses<'a, 'd>,
     /// References and the names that they have under `$defs`.
     names: HashMap<&'d str, String>,
-    /// Definitions that are referred to and not written yet.
-    open: Vec<(String, &'d str, &'d Value)>,
+    /// Definitions that are referred to and not written yet, the nearest to the top first.
+    open: VecDeque<(String, &'d str, &'d Value)>,
+    /// How many values the definitions so far have.
+    spent: usize,
+    is_cut: bool,
     definitions: Map<String, Value>,
     lost: Vec<String>,
     losses: Losses,
@@ -102,7 +110,9 @@ impl<'a, 'd> Shaper<'a, 'd> {
             side,
             uses,
             names,
-            open: Vec::new(),
+            open: VecDeque::new(),
+            spent: 0,
+            is_cut: false,
             definitions,
             lost: Vec::new(),
             losses: Losses::default(),
@@ -189,16 +199,28 @@ impl<'a, 'd> Shaper<'a, 'd> {
             definitions: self.definitions,
             lost: self.lost,
             losses,
+            is_cut: self.is_cut,
         })
     }
 
     /// What is defined so far, everything that is referred to included.
     pub(crate) fn define(&mut self) -> &Map<String, Value> {
-        while let Some((name, target, found)) = self.open.pop() {
-            let schema = self.there(target, |this| this.schema(found, 0));
+        let budget = cut::budget(&self.uses, self.side);
+        while let Some((name, target, found)) = self.open.pop_front() {
+            let schema = self.there(target, |this| match this.spent < budget {
+                true => this.schema(found, 0),
+                false => this.outlined(found),
+            });
+            self.spent += cut::size(&schema);
             self.definitions.insert(name, schema);
         }
         &self.definitions
+    }
+
+    fn outlined(&mut self, found: &'d Value) -> Value {
+        self.is_cut = true;
+        self.losses.add("", cut::TOO_LARGE);
+        cut::outline(self.root.resolved(found).unwrap_or(found))
     }
 
     pub(crate) fn schema(&mut self, raw: &'d Value, depth: usize) -> Value {
@@ -219,7 +241,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
             self.beside(raw, &json!({}));
             return json!({});
         };
-        let mut out = if self.uses.stays(target) {
+        let mut out = if self.uses.stays(target) || depth > DEEPEST_INLINE {
             json!({ "$ref": format!("#/$defs/{}", self.defined(target, found)) })
         } else {
             self.there(target, |this| this.schema(found, depth + 1))
@@ -238,14 +260,13 @@ impl<'a, 'd> Shaper<'a, 'd> {
         if let Some(name) = self.names.get(target) {
             return name.clone();
         }
-        let last = target.rsplit('/').next().unwrap_or_default();
-        let wanted = crate::text::input_name(last);
+        let wanted = crate::text::input_name(&root::last_name(target));
         let numbered = (2u32..).map(|number| format!("{wanted}-{number}"));
         let mut names = std::iter::once(wanted.clone()).chain(numbered);
         let free = names.find(|name| !self.definitions.contains_key(name)).unwrap_or(wanted);
         self.names.insert(target, free.clone());
         self.definitions.insert(free.clone(), Value::Null);
-        self.open.push((free.clone(), target, found));
+        self.open.push_back((free.clone(), target, found));
         free
     }
 
@@ -267,7 +288,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
             }
         }
         self.hide(fields, &mut out);
-        example(fields, &mut out);
+        keyword::example(fields, &mut out);
         self.definable(fields);
         self.losses.compare(fields, &out, (self.root.dialect, self.side));
         if self.side == Side::Input {
@@ -275,7 +296,7 @@ impl<'a, 'd> Shaper<'a, 'd> {
         }
         let old = self.root.dialect == Dialect::Old;
         let nullable = old && fields.get("nullable") == Some(&json!(true));
-        if nullable { or_null(out) } else { Value::Object(out) }
+        if nullable { keyword::or_null(out) } else { Value::Object(out) }
     }
 
     fn nested(&mut self, word: &str, value: &'d Value, depth: usize) -> Option<Value> {
@@ -341,45 +362,6 @@ impl<'a, 'd> Shaper<'a, 'd> {
         if out.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
             out.shift_remove("required");
         }
-    }
-}
-
-/// An example that is small enough to help.
-fn example(raw: &Map<String, Value>, out: &mut Map<String, Value>) {
-    let examples = raw.get("examples").and_then(Value::as_array).and_then(|list| list.first());
-    let small = |value: &&Value| match value {
-        Value::String(text) => !text.is_empty() && text.len() <= 80,
-        Value::Number(_) => true,
-        _ => false,
-    };
-    if let Some(example) = raw.get("example").or(examples).filter(small) {
-        out.insert("examples".to_owned(), json!([example]));
-    }
-}
-
-/// 3.0 says `nullable` where JSON Schema lists null among the types.
-fn or_null(mut schema: Map<String, Value>) -> Value {
-    if let Some(Value::Array(choices)) = schema.get_mut("enum")
-        && !choices.contains(&Value::Null)
-    {
-        choices.push(Value::Null);
-    }
-    let composed =
-        ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|word| schema.contains_key(*word));
-    match schema.get_mut("type") {
-        Some(Value::String(kind)) => {
-            let kinds = json!([kind, "null"]);
-            schema.insert("type".to_owned(), kinds);
-            Value::Object(schema)
-        }
-        Some(Value::Array(kinds)) => {
-            if !kinds.contains(&json!("null")) {
-                kinds.push(json!("null"));
-            }
-            Value::Object(schema)
-        }
-        _ if composed => json!({ "anyOf": [schema, { "type": "null" }] }),
-        _ => Value::Object(schema),
     }
 }
 

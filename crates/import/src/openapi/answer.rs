@@ -21,6 +21,7 @@ pub(super) struct OperationResponse {
     pub(super) unreadable: Option<String>,
     pub(super) lost: Vec<String>,
     pub(super) losses: Vec<Loss>,
+    pub(super) is_cut: bool,
 }
 
 /// A refusal that the document describes and HTTP alone does not explain.
@@ -40,6 +41,7 @@ pub(super) fn of<'d>(document: &Document<'d>, operation: &'d Value) -> Operation
         unreadable: None,
         lost: Vec::new(),
         losses: Vec::new(),
+        is_cut: false,
     };
     let Some(content) = content(document, operation) else { return empty };
     let json = content.iter().find(|(media, _)| is_json(media));
@@ -85,6 +87,7 @@ fn structured<'d>(document: &Document<'d>, raw: Option<&'d Value>) -> OperationR
     }
     let lost = std::mem::take(&mut shaped.lost);
     let losses = std::mem::take(&mut shaped.losses);
+    let is_cut = shaped.is_cut;
     OperationResponse {
         outputs: shaped.whole(),
         wrap,
@@ -92,6 +95,7 @@ fn structured<'d>(document: &Document<'d>, raw: Option<&'d Value>) -> OperationR
         unreadable: None,
         lost,
         losses,
+        is_cut,
     }
 }
 

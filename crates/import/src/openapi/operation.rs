@@ -11,7 +11,9 @@ use super::document::Document;
 use super::parameter::{self, Parameter, ParameterLocation};
 use super::security::{Logins, SecurityNeed, SecurityScheme};
 use super::server::{self, ApiServer};
-use super::verb::Verb;
+use super::unresolved;
+use super::unsafe_get::{self, UnsafeGet};
+use super::verb::{MethodEffects, Verb};
 use super::{OpenApiOptions, tool};
 use crate::import::{Margin, Omissions};
 use crate::text::{self, UniqueNames};
@@ -34,6 +36,22 @@ impl Operation<'_> {
     /// `GET /pets`.
     pub(super) fn called(&self) -> String {
         text::line(&format!("{} {}", self.verb.name(), self.path), 200)
+    }
+
+    /// Whether it is a GET that says that it changes something.
+    pub(super) fn unsafe_get(&self) -> Option<UnsafeGet> {
+        let is_get = self.verb == Verb::Get;
+        let found =
+            || unsafe_get::detect(self.path, self.text("operationId"), self.text("summary"));
+        is_get.then(found).flatten()
+    }
+
+    /// The effects that its method implies, or its words.
+    pub(super) fn effects(&self) -> MethodEffects {
+        match self.unsafe_get() {
+            Some(found) => MethodEffects::of_unsafe_get(&found),
+            None => self.verb.effects(),
+        }
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
@@ -144,6 +162,8 @@ pub(super) fn request(
         request.haft.insert("wrap".to_owned(), json!(name));
     }
     request.inputs = inputs.finish(margin);
+    let lost = unresolved::in_answers(document, operation);
+    margin.hollow("outputs", &lost.into_iter().map(str::to_owned).collect::<Vec<_>>(), false);
     tool::lost(&request.answer, margin);
     request
 }
@@ -243,8 +263,31 @@ fn asked(
             Vec::new()
         }
     };
-    let credentials = parameters.iter().filter(|parameter| parameter.is_credential());
-    wanted.extend(credentials.map(|parameter| logins.for_header(parameter.wire)));
-    parameters.retain(|parameter| !parameter.is_credential());
+    fill(parameters, &mut wanted, logins, margin);
     wanted
+}
+
+/// Takes out the parameters that a secret of the driver fills, and adds the logins that only they ask
+/// for.
+fn fill(
+    parameters: &mut Vec<Parameter<'_>>,
+    wanted: &mut Vec<SecurityScheme>,
+    logins: &Logins,
+    margin: &mut Margin,
+) {
+    parameters.retain(|parameter| {
+        let login = logins.filling(parameter);
+        let is_login = login.is_some() || (!wanted.is_empty() && parameter.is_login_by_name());
+        if is_login && !parameter.is_credential() {
+            let field = format!("inputs.{}", text::input_name(parameter.wire));
+            let why = "the secret of the driver stands in its place";
+            margin.guess(&field, "no input", why, "edit the contract and the driver");
+        }
+        // What an operation does not require is no reason to demand a login.
+        let asks = parameter.is_credential() || (parameter.required && wanted.is_empty());
+        let known = |login: &SecurityScheme| wanted.iter().any(|w| w.secret == login.secret);
+        let more = login.filter(|login| asks && !known(login));
+        wanted.extend(more);
+        !is_login
+    });
 }

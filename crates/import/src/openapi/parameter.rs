@@ -127,6 +127,26 @@ impl<'d> Parameter<'d> {
         self.is_header(&CREDENTIALS)
     }
 
+    /// Whether it is another way of logging in, by its name and, where that may be anything, its words.
+    pub(super) fn is_login_by_name(&self) -> bool {
+        const SURE: [&str; 7] = [
+            "access-token",
+            "api-key",
+            "apikey",
+            "auth-token",
+            "oauth-token",
+            "x-access-token",
+            "x-auth-token",
+        ];
+        const TOLD: [&str; 5] = ["api key", "access token", "authentic", "oauth", "bearer"];
+        let name = self.wire.to_ascii_lowercase().replace('_', "-");
+        let words = self.description.unwrap_or_default().to_ascii_lowercase();
+        let is_told = TOLD.iter().any(|word| words.contains(word));
+        let may_be = ["key", "token"].contains(&name.as_str());
+        self.place != ParameterLocation::Path
+            && (SURE.contains(&name.as_str()) || (is_told && may_be))
+    }
+
     /// Whether it carries the key by which a repeated call is recognised.
     pub(super) fn is_key(&self) -> bool {
         self.is_header(&["idempotency-key", "x-idempotency-key"])

@@ -3,8 +3,12 @@
 use serde_json::Value;
 
 use super::document::Document;
+use super::parameter::{Parameter, ParameterLocation};
 use crate::secret::{Secret, SecretForm};
 use crate::text;
+
+/// How many characters the slug of a secret may have, without the import's.
+const LONGEST_SLUG: usize = 38;
 
 /// The location of a secret in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,11 +48,32 @@ pub(super) enum SecurityNeed<'l> {
 impl Logins {
     pub(super) fn read(document: &Document<'_>, import: &str) -> Logins {
         let schemes = document.component("securitySchemes").into_iter().flatten();
-        let all = schemes.filter_map(|(scheme, raw)| {
-            let carrier = carrier(document.resolved(raw)?)?;
-            Some(login(import, scheme, carrier.0, carrier.1))
-        });
-        Logins { import: import.to_owned(), all: all.collect() }
+        let mut logins = Logins { import: import.to_owned(), all: Vec::new() };
+        for (scheme, raw) in schemes {
+            if let Some((carrier, about)) = document.resolved(raw).and_then(carrier) {
+                let login = logins.told_apart(login(import, scheme, carrier, about));
+                logins.all.push(login);
+            }
+        }
+        logins
+    }
+
+    /// A login whose secret has a name of its own: `apiKey` and `api_key` are one slug.
+    fn told_apart(&self, mut login: SecurityScheme) -> SecurityScheme {
+        let is_taken = |secret: &Secret| {
+            let mut all = self.all.iter().map(|other| &other.secret);
+            all.any(|other| other.slug == secret.slug || other.variable == secret.variable)
+        };
+        let first = login.secret.clone();
+        let (import, own) = first.slug.split_once('/').unwrap_or(("", &first.slug));
+        let own: String = own.chars().take(LONGEST_SLUG - 4).collect();
+        let mut number = 2u32;
+        while is_taken(&login.secret) {
+            login.secret.slug = format!("{import}/{}-{number}", own.trim_end_matches('-'));
+            login.secret.variable = format!("{}_{number}", first.variable);
+            number += 1;
+        }
+        login
     }
 
     /// The security requirement of an operation: the first supported alternative.
@@ -72,15 +97,32 @@ impl Logins {
         names.map(|name| self.all.iter().find(|login| login.scheme == *name)).collect()
     }
 
-    /// The login by which a header that is a credential gets its value.
-    pub(super) fn for_header(&self, wire: &str) -> SecurityScheme {
+    /// The login by which a parameter gets its value: that of a scheme which stands in the same
+    /// place, or one of its own where the parameter is a header that only carries credentials.
+    pub(super) fn filling(&self, parameter: &Parameter<'_>) -> Option<SecurityScheme> {
+        if let Some(same) = self.all.iter().find(|login| login.fills(parameter)) {
+            return Some(same.clone());
+        }
+        let wire = parameter.wire;
         let how = Carrier::Header(wire.to_owned(), "");
-        let same = self.all.iter().find(|login| {
-            matches!(&login.carrier, Carrier::Header(name, _) if name.eq_ignore_ascii_case(wire))
-        });
-        same.cloned().unwrap_or_else(|| {
-            login(&self.import, wire, how, format!("Goes into the header `{wire}`."))
-        })
+        let about = format!("Goes into the header `{wire}`.");
+        let own = || self.told_apart(login(&self.import, wire, how, about));
+        parameter.is_credential().then(own)
+    }
+}
+
+impl SecurityScheme {
+    /// Whether its secret stands where a parameter does.
+    fn fills(&self, parameter: &Parameter<'_>) -> bool {
+        let wire = parameter.wire;
+        match (&self.carrier, parameter.place) {
+            (Carrier::Header(name, _), ParameterLocation::Header) => {
+                name.eq_ignore_ascii_case(wire)
+            }
+            (Carrier::Query(name), ParameterLocation::Query)
+            | (Carrier::Cookie(name), ParameterLocation::Cookie) => name == wire,
+            (Carrier::Header(..) | Carrier::Query(_) | Carrier::Cookie(_), _) => false,
+        }
     }
 }
 

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
+use super::bundle::FILES;
+use crate::schema::{Dialect, Root, reference};
+
 mod payload;
 
 /// Every verb that a path item may have.
@@ -11,12 +14,16 @@ const VERBS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "pa
 
 /// A document as OpenAPI 3 has it: the one that is given, unless it is Swagger 2.0.
 pub(super) fn modern(document: &Value) -> Cow<'_, Value> {
-    match document.get("swagger").and_then(Value::as_str) {
-        Some(version) if version.starts_with("2.") => {
-            Cow::Owned(Old { root: document }.converted())
-        }
-        Some(_) | None => Cow::Borrowed(document),
+    match is_2(document) {
+        true => Cow::Owned(Old { root: document }.converted()),
+        false => Cow::Borrowed(document),
     }
+}
+
+/// Whether a document is one of Swagger 2.0.
+pub(super) fn is_2(document: &Value) -> bool {
+    let version = document.get("swagger").and_then(Value::as_str);
+    version.is_some_and(|version| version.starts_with("2."))
 }
 
 /// A document of Swagger 2.0.
@@ -34,10 +41,12 @@ impl<'d> Old<'d> {
         }
         new.extend(self.servers().map(|servers| ("servers".to_owned(), servers)));
         let paths = object(self.root.get("paths"));
-        let paths = paths.map(|(path, item)| (path.clone(), self.item(item)));
+        let paths = paths.map(|(path, item)| (path.clone(), self.item(self.followed(item))));
         new.insert("paths".to_owned(), Value::Object(paths.collect()));
         let schemas = object(self.root.get("definitions"));
         let schemas: Map<_, _> = schemas.map(|(name, raw)| (name.clone(), schema(raw))).collect();
+        let files = self.root.get(FILES).map(|files| (FILES.to_owned(), schema(files)));
+        new.extend(files);
         let logins = object(self.root.get("securityDefinitions"));
         let logins: Map<_, _> = logins.map(|(name, raw)| (name.clone(), login(raw))).collect();
         new.insert(
@@ -81,9 +90,8 @@ impl<'d> Old<'d> {
 
     /// What a reference to a part of this document leads to.
     fn followed(self, raw: &'d Value) -> &'d Value {
-        let target = raw.get("$ref").and_then(Value::as_str);
-        let target = target.and_then(|target| self.root.pointer(target.strip_prefix('#')?));
-        target.unwrap_or(raw)
+        let root = Root { value: self.root, dialect: Dialect::Old };
+        root.resolved(raw).unwrap_or(raw)
     }
 
     fn operation(self, raw: &'d Value, shared: &[&'d Value]) -> Value {
@@ -122,6 +130,10 @@ impl<'d> Old<'d> {
 /// A parameter of a path, a query or a header: what it is moves into a schema, and how a list is
 /// written becomes a style.
 fn parameter(raw: &Value) -> Value {
+    if reference(raw).is_some() {
+        // It leads nowhere, which is found out when it is followed again.
+        return raw.clone();
+    }
     let mut new = Map::new();
     for kept in ["name", "in", "description", "required"] {
         new.extend(raw.get(kept).map(|value| (kept.to_owned(), value.clone())));

@@ -22,7 +22,7 @@ pub(super) fn written(
     options: &OpenApiOptions,
     margin: &mut Margin,
 ) -> String {
-    let effects = operation.verb.effects();
+    let effects = operation.effects();
     decided(&effects, margin);
     let host = &operation.server.host;
     let mutates = if effects.changes { json!([format!("external:{}", host)]) } else { json!([]) };
@@ -63,7 +63,7 @@ fn decided(effects: &MethodEffects, margin: &mut Margin) {
         (true, _) => "writes, risk 2, asks",
     };
     let change = "edit `mutates`, `risk_level` and `approval` of the contract";
-    margin.guess("effects", value, effects.why, change);
+    margin.guess("effects", value, &effects.why, change);
 }
 
 fn haft(
@@ -172,11 +172,7 @@ fn tags(operation: &Operation<'_>) -> Vec<String> {
 /// Notes what of an answer could not be taken over.
 pub(super) fn lost(answer: &OperationResponse, margin: &mut Margin) {
     margin.lost("outputs", answer.losses.clone());
-    for target in &answer.lost {
-        let why =
-            format!("`{}` cannot be followed inside of the document", text::line(target, 200));
-        margin.guess("outputs", "anything", &why, "edit the contract");
-    }
+    margin.hollow("outputs", &answer.lost, answer.is_cut);
     if let Some(media) = &answer.unreadable {
         let why = format!("the answer is `{media}`, which no driver reads");
         margin.guess("outputs", "an object", &why, "edit the contract, and write a driver for it");

@@ -1,6 +1,10 @@
 //! HTTP method semantics: the effects that a method implies, the most that is known of an
 //! operation.
 
+use std::borrow::Cow;
+
+use super::unsafe_get::UnsafeGet;
+
 /// A method that a driver of kind http can send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
@@ -19,7 +23,7 @@ pub(super) struct MethodEffects {
     /// Whether a second request has no further effect.
     pub(super) idempotent: bool,
     pub(super) class: Option<&'static str>,
-    pub(super) why: &'static str,
+    pub(super) why: Cow<'static, str>,
 }
 
 impl Verb {
@@ -49,7 +53,7 @@ impl Verb {
                 approval: "auto",
                 idempotent,
                 class: Some("read-only"),
-                why: "HTTP says that GET only reads",
+                why: "HTTP says that GET only reads".into(),
             },
             Verb::Put => MethodEffects {
                 changes: true,
@@ -57,7 +61,7 @@ impl Verb {
                 approval,
                 idempotent,
                 class,
-                why: "PUT writes, and HTTP says that twice is as good as once",
+                why: "PUT writes, and HTTP says that twice is as good as once".into(),
             },
             Verb::Delete => MethodEffects {
                 changes: true,
@@ -65,7 +69,7 @@ impl Verb {
                 approval: "always",
                 idempotent,
                 class: Some("irreversible"),
-                why: "DELETE takes something away, and nothing says that it can be had back",
+                why: "DELETE takes something away, and nothing says that it can be had back".into(),
             },
             Verb::Post | Verb::Patch => MethodEffects {
                 changes: true,
@@ -73,8 +77,20 @@ impl Verb {
                 approval,
                 idempotent: false,
                 class,
-                why: "POST and PATCH write, and twice may be more than once",
+                why: "POST and PATCH write, and twice may be more than once".into(),
             },
         }
+    }
+}
+
+impl MethodEffects {
+    /// The effects of a GET that says that it changes something; nothing says that twice is as good
+    /// as once.
+    pub(super) fn of_unsafe_get(found: &UnsafeGet) -> MethodEffects {
+        let UnsafeGet { verb, place } = found;
+        let why =
+            format!("it is a GET, and `{verb}` in its {place} says that it changes something");
+        let like = if found.is_irreversible() { Verb::Delete } else { Verb::Post };
+        MethodEffects { idempotent: false, why: why.into(), ..like.effects() }
     }
 }

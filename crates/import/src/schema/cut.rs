@@ -6,13 +6,39 @@ use std::collections::BTreeSet;
 use haft_notation::keywords::below;
 use serde_json::{Map, Value};
 
-use super::{Loss, StandaloneSchema};
+use super::uses::Uses;
+use super::{Loss, Side, StandaloneSchema};
 
 /// How many values the schema of a contract may have.
 const LARGEST: usize = 8_000;
 
+/// Why a part of a schema is not kept.
+pub(super) const TOO_LARGE: &str = "the schema is larger or deeper than a contract can hold";
+
 /// How deep it may nest: the reader of manifests stops at 64, and the rest of a contract needs some.
 const DEEPEST: usize = 48;
+
+/// How many values the definitions of a schema may have that does not fit as a whole. A model fills
+/// inputs in, and reads outputs as they come.
+pub(super) fn budget(uses: &Uses<'_, '_>, side: Side) -> usize {
+    match (uses.is_large(), side) {
+        (false, _) => LARGEST,
+        (true, Side::Input) => 4_000,
+        (true, Side::Output) => 1_500,
+    }
+}
+
+/// A definition beyond the budget: its type and its words, so that a reference to it means something.
+pub(super) fn outline(found: &Value) -> Value {
+    let fields = found.as_object().map(super::keyword::plain).unwrap_or_default();
+    let kept = ["type", "title", "description"];
+    let mut outline: Map<String, Value> =
+        fields.into_iter().filter(|(word, _)| kept.contains(&word.as_str())).collect();
+    if found.get("properties").is_some() && !outline.contains_key("type") {
+        outline.insert("type".to_owned(), Value::from("object"));
+    }
+    Value::Object(outline)
+}
 
 /// The schema, with as much of its depth as fits.
 pub(super) fn to_size(mut shaped: StandaloneSchema) -> StandaloneSchema {
@@ -26,7 +52,7 @@ pub(super) fn to_size(mut shaped: StandaloneSchema) -> StandaloneSchema {
     if all(&shaped) <= LARGEST && deepest(&shaped) <= DEEPEST {
         return shaped;
     }
-    shaped.lost.push(String::from("what lies too deep"));
+    shaped.is_cut = true;
     let whole = (shaped.schema.clone(), shaped.definitions.clone());
     while levels > 2 {
         shaped.schema = shallow(&shaped.schema, levels);
@@ -64,8 +90,7 @@ fn missing(
             None => gone.push(place),
         }
     }
-    let why = "the schema is larger or deeper than a contract can hold";
-    gone.into_iter().map(|pointer| Loss { pointer, why: why.to_owned() }).collect()
+    gone.into_iter().map(|pointer| Loss { pointer, why: TOO_LARGE.to_owned() }).collect()
 }
 
 fn differences(before: &Value, after: &Value, place: &str, gone: &mut Vec<String>) {
@@ -88,7 +113,8 @@ fn differences(before: &Value, after: &Value, place: &str, gone: &mut Vec<String
     }
 }
 
-fn size(value: &Value) -> usize {
+/// How many values a schema has.
+pub(super) fn size(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(size).sum(),
         Value::Object(fields) => fields.values().map(size).sum(),

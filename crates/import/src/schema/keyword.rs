@@ -1,6 +1,6 @@
 //! Schema keywords: which keywords the import copies, and which values of them are valid.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::text;
 
@@ -161,8 +161,46 @@ fn required(raw: &Map<String, Value>) -> Option<Value> {
     (!names.is_empty()).then_some(Value::Array(names))
 }
 
+/// An example that is small enough to help.
+pub(super) fn example(raw: &Map<String, Value>, out: &mut Map<String, Value>) {
+    let examples = raw.get("examples").and_then(Value::as_array).and_then(|list| list.first());
+    let small = |value: &&Value| match value {
+        Value::String(text) => !text.is_empty() && text.len() <= 80,
+        Value::Number(_) => true,
+        _ => false,
+    };
+    if let Some(example) = raw.get("example").or(examples).filter(small) {
+        out.insert("examples".to_owned(), json!([example]));
+    }
+}
+
+/// 3.0 says `nullable` where JSON Schema lists null among the types.
+pub(super) fn or_null(mut schema: Map<String, Value>) -> Value {
+    if let Some(Value::Array(choices)) = schema.get_mut("enum")
+        && !choices.contains(&Value::Null)
+    {
+        choices.push(Value::Null);
+    }
+    let composed =
+        ["$ref", "allOf", "anyOf", "oneOf"].iter().any(|word| schema.contains_key(*word));
+    match schema.get_mut("type") {
+        Some(Value::String(kind)) => {
+            let kinds = json!([kind, "null"]);
+            schema.insert("type".to_owned(), kinds);
+            Value::Object(schema)
+        }
+        Some(Value::Array(kinds)) => {
+            if !kinds.contains(&json!("null")) {
+                kinds.push(json!("null"));
+            }
+            Value::Object(schema)
+        }
+        _ if composed => json!({ "anyOf": [schema, { "type": "null" }] }),
+        _ => Value::Object(schema),
+    }
+}
+
 /// Whether a pattern is one that Haft can hold a value against.
 pub(super) fn is_pattern(pattern: &Value) -> bool {
-    pattern.is_string()
-        && haft_notation::inspect(&serde_json::json!({ "pattern": pattern })).is_empty()
+    pattern.is_string() && haft_notation::inspect(&json!({ "pattern": pattern })).is_empty()
 }

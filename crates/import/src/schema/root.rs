@@ -49,8 +49,16 @@ pub(crate) fn reference(value: &Value) -> Option<&str> {
     value.get("$ref").and_then(Value::as_str)
 }
 
+/// The last name of a reference; of a whole file, its name without folders and ending.
+pub(super) fn last_name(target: &str) -> String {
+    let last = target.rsplit('/').next().unwrap_or_default().replace("~1", "/");
+    let name = last.rsplit('/').next().unwrap_or_default();
+    let stem = [".yaml", ".yml", ".json"].iter().find_map(|ending| name.strip_suffix(ending));
+    stem.unwrap_or(name).to_owned()
+}
+
 /// A fragment of an address without its `%XX`.
-pub(super) fn unescaped(fragment: &str) -> String {
+pub(crate) fn unescaped(fragment: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = fragment.bytes();
     while let Some(byte) = rest.next() {

@@ -10,9 +10,15 @@ use super::{Dialect, Root, reference};
 /// How deep references are looked at; one that lies deeper stays a reference.
 const DEEPEST_REFERENCE: usize = 400;
 
+/// How many values are counted. A graph that has more does not fit into a contract, and is large in
+/// the same way for every operation that leads into it: counting all of it for each would take a
+/// time that grows with both.
+const MOST_COUNTED: usize = 8_000;
+
 /// How often each reference is used, and which lead back to themselves.
 pub(super) struct Uses<'a, 'd> {
     root: &'a Root<'d>,
+    counted: usize,
     counts: HashMap<&'d str, usize>,
     open: Vec<&'d str>,
     circular: HashSet<&'d str>,
@@ -20,13 +26,25 @@ pub(super) struct Uses<'a, 'd> {
 
 impl<'a, 'd> Uses<'a, 'd> {
     pub(super) fn new(root: &'a Root<'d>) -> Uses<'a, 'd> {
-        Uses { root, counts: HashMap::new(), open: Vec::new(), circular: HashSet::new() }
+        Uses {
+            root,
+            counted: 0,
+            counts: HashMap::new(),
+            open: Vec::new(),
+            circular: HashSet::new(),
+        }
+    }
+
+    /// Whether the schemas and all that they lead to are more than a contract can hold.
+    pub(super) fn is_large(&self) -> bool {
+        self.counted > MOST_COUNTED
     }
 
     pub(super) fn count(&mut self, raw: &'d Value, depth: usize) {
-        if depth > DEEPEST_REFERENCE {
+        if depth > DEEPEST_REFERENCE || self.is_large() {
             return;
         }
+        self.counted += 1 + raw.as_object().map_or(0, serde_json::Map::len);
         if let Some(target) = reference(raw) {
             if self.open.contains(&target) {
                 self.circular.insert(target);
@@ -50,6 +68,9 @@ impl<'a, 'd> Uses<'a, 'd> {
     pub(super) fn stays(&self, target: &str) -> bool {
         if self.root.dialect == Dialect::Complete {
             return true;
+        }
+        if self.is_large() {
+            return !self.is_small(target);
         }
         // What was not looked at may lead anywhere, itself included.
         let often = self.counts.get(target).is_none_or(|count| *count > 1);

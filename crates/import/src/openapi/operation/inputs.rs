@@ -154,11 +154,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
             fields.insert("required".to_owned(), json!(required));
         }
         let mut shaped = self.shaper.finish(schema);
-        for target in &shaped.lost {
-            let why =
-                format!("`{}` cannot be followed inside of the document", text::line(target, 200));
-            margin.guess("inputs", "anything", &why, "edit the contract");
-        }
+        margin.hollow("inputs", &shaped.lost, shaped.is_cut);
         margin.lost("inputs", std::mem::take(&mut shaped.losses));
         let mut schema = shaped.whole();
         if let Some(fields) = schema.as_object_mut() {

@@ -48,6 +48,9 @@ fn field(raw: &Value) -> Value {
 
 /// An answer, with what it holds under each media type.
 pub(super) fn answer(raw: &Value, produces: &[&str]) -> Value {
+    if crate::schema::reference(raw).is_some() {
+        return raw.clone();
+    }
     let mut new = Map::new();
     let about = raw.get("description").cloned().unwrap_or_else(|| json!(""));
     new.insert("description".to_owned(), about);
