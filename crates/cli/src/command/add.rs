@@ -2,6 +2,7 @@
 
 mod cli;
 mod client;
+mod document_folder;
 mod login;
 mod mcp;
 mod openapi;

@@ -11,6 +11,7 @@
     reason = "a document that cannot be laid out fails the test"
 )]
 
+mod directory;
 mod every;
 mod prism;
 mod sample;

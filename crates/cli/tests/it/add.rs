@@ -296,3 +296,53 @@ fn import_id_taken_by_other_import_kind_is_refused() {
     assert_eq!(folder.read(".drivers/notes/DRIVER.md"), driver);
     done(&folder, &line.replace("--id notes", "--id server"));
 }
+
+/// A document whose parts stand in files: one below it, one beside its folder, one behind a link.
+#[cfg(unix)]
+#[test]
+fn document_in_several_files_is_read_within_its_folder() {
+    let document = r#"
+openapi: 3.1.0
+info: { title: Notes }
+servers: [{ url: "https://notes.example" }]
+paths:
+  /notes:
+    get:
+      operationId: listNotes
+      parameters: [{ $ref: "parts/parameters.yaml#/about" }]
+      responses: { "200": { description: Notes. } }
+  /outside:
+    get: { parameters: [{ $ref: "../outside.yaml#/p" }], responses: {} }
+  /linked:
+    get: { parameters: [{ $ref: "linked.yaml#/p" }], responses: {} }
+"#;
+    let secret = "p: { name: p, in: query, schema: { type: string } }";
+    let folder = Folder::new()
+        .file("haft.toml", "")
+        .file("api/notes.yaml", document)
+        .file("api/parts/parameters.yaml", "about: { $ref: words.json }")
+        .file(
+            "api/parts/words.json",
+            r#"{"name": "about", "in": "query", "schema": {"type": "string"}}"#,
+        )
+        .file("outside.yaml", secret);
+    let at = |file: &str| folder.path().join(file);
+    std::os::unix::fs::symlink(at("outside.yaml"), at("api/linked.yaml")).unwrap();
+    let (exit, told) =
+        json(&folder, &format!("add openapi {} --json", at("api/notes.yaml").display()));
+    assert_eq!(exit, 0, "{told:#}");
+    let out = "it leads out of the folder of the document, and is not followed";
+    let link = "it is a link that leads out of the folder of the document";
+    let why = |file: &str| format!("`{file}#/p` cannot be followed, and the request depends on it");
+    assert_eq!(
+        told["skipped"],
+        json!([
+            { "what": "GET /outside", "why": why("../outside.yaml") },
+            { "what": "GET /linked", "why": why("linked.yaml") },
+            { "what": "../outside.yaml#/p", "why": out },
+            { "what": "linked.yaml", "why": link },
+        ])
+    );
+    assert!(read(&folder, ".tools/notes.list-notes/TOOL.md").contains("about: { type: string }"));
+    check(&folder, "check", "exit 0\nchecked 2 manifests: no errors, no warnings");
+}

@@ -4,9 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use haft_import::{Base, openapi, read_document};
+use haft_import::openapi::{self, Bundle};
+use haft_import::{Base, SkippedPart, read_document};
 use haft_model::Glob;
+use serde_json::Value;
 
+use super::document_folder::add_files;
 use super::{Wishes, settle};
 use crate::exit::Exit;
 use crate::{Context, output};
@@ -40,6 +43,7 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     };
     let text = String::from_utf8(bytes).with_context(|| format!("`{source}` is not UTF-8"))?;
     let document = read_document(&source, &text).with_context(|| format!("`{source}`"))?;
+    let (document, beside, refused) = joined(&source, document);
     let mut options = openapi::OpenApiOptions {
         id: wishes.id.clone(),
         only: only.as_deref().map(Glob::new),
@@ -51,10 +55,29 @@ pub(super) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let known = super::known(context, &name)?;
     options.known = known.files.keys().filter_map(|path| tool_of(path)).collect();
     options.server = options.server.or_else(|| known.options.get("server").cloned());
-    let import = openapi::import(&document, &options).with_context(|| format!("`{source}`"))?;
-    let mut base = Base::of("openapi", &options.source, text.as_bytes());
+    let imported = openapi::import(&document, &options);
+    let mut import = imported.with_context(|| format!("`{source}`"))?;
+    import.skipped.extend(refused);
+    let mut base = Base::of("openapi", &options.source, format!("{text}{beside}").as_bytes());
     base.options.extend(options.server.map(|server| ("server".to_owned(), server)));
     settle(context, &wishes, &import, base)
+}
+
+/// A document with the files beside it, their texts, and what cannot be read of them.
+fn joined(source: &str, document: Value) -> (Value, String, Vec<SkippedPart>) {
+    let path = Path::new(source);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let mut bundle = Bundle::new(name.as_deref().unwrap_or(source), document);
+    let mut read = String::new();
+    if is_address(source) {
+        while let Some(path) = bundle.next_file() {
+            bundle.refuse(&path, "a document from an address is read without others");
+        }
+    } else {
+        read = add_files(&mut bundle, path);
+    }
+    let (document, refused) = bundle.join();
+    (document, read, refused)
 }
 
 /// Whether a source is an address and not a file.
