@@ -8,61 +8,49 @@ mod settlement;
 
 use haft_ledger::QuestionRecord;
 use haft_model::{
-    Call, CallPhase, CauseDetail, Closed, Code, Decided, Decision, Event, Firmness, HookPoint,
-    Layer, Needs, Opinion, PayloadRef, PhaseOutcome, Question, QuestionState, Says, Status, Stop,
-    Verdict,
+    CallPhase, CauseDetail, Closed, Code, Decided, Decision, Event, Firmness, HookPoint, Layer,
+    Needs, Opinion, PayloadRef, PhaseOutcome, Question, QuestionState, Says, Status, Stop, Verdict,
 };
-use haft_policy::Permit;
 
 use crate::catch_panic::{CatchPanic, caught};
-use crate::pipeline::{CallPipeline, Halt};
-use crate::plan::BoundPlan;
-use crate::pre_hooks::HookedPlan;
-use crate::quota;
+use crate::context::CallContext;
+use crate::permit::PermittedCall;
+use crate::pipeline::{Halt, StoppedCall};
+use crate::plan::PlannedCall;
+use crate::pre_hooks::ReviewedPlan;
 use crate::runtime::{called_off, later};
 use crate::{CallOptions, NonInteractive, Patience, Prompt, Reply, World};
 use question::PeoplesAnswer;
 
-/// A call with its permit, and exactly the plan that the permit covers.
-pub(crate) struct PermittedCall {
-    pub(crate) planned: BoundPlan,
-    pub(crate) permit: Permit,
-    pub(crate) call_input: PayloadRef,
-    /// Hook opinions behind an allow by policy; `None` where approvers allowed the call.
-    pub(crate) heard: Option<Vec<Opinion>>,
-    /// Policies with a budget that allowed the call without an approver; the call counts against
-    /// them.
-    pub(crate) let_through: Vec<String>,
+impl ReviewedPlan {
+    /// Evaluates policy, and asks approvers where it says so.
+    pub async fn authorize(
+        self,
+        context: &mut CallContext<'_>,
+        options: &CallOptions<'_>,
+    ) -> Result<PermittedCall, StoppedCall> {
+        let (planned, opinions) = self.into_parts();
+        let reached = planned.reached();
+        let permitted = context.decide(planned, opinions, options).await;
+        let outcome = match &permitted {
+            Ok(_) => Some(PhaseOutcome::Ok),
+            Err(Halt::Stopped(_)) => Some(PhaseOutcome::Failed),
+            Err(Halt::Pending(_) | Halt::Answered(_)) => None,
+        };
+        if let Some(outcome) = outcome {
+            context.recorder.phase(CallPhase::Permission, outcome);
+        }
+        permitted.map_err(|halt| reached.stopped(halt))
+    }
 }
 
-impl CallPipeline<'_> {
-    pub(crate) async fn authorize(
-        &mut self,
-        call: &Call,
-        heard: HookedPlan,
-        options: &CallOptions<'_>,
-    ) -> Result<PermittedCall, Halt> {
-        let permitted = self.decide(call, heard, options).await;
-        match &permitted {
-            Ok(permitted) => {
-                self.plan = Some(permitted.planned.plan.clone());
-                self.recorder.phase(CallPhase::Permission, PhaseOutcome::Ok);
-            }
-            Err(Halt::Stopped(_)) => {
-                self.recorder.phase(CallPhase::Permission, PhaseOutcome::Failed)
-            }
-            Err(Halt::Pending(_) | Halt::Answered(_)) => {}
-        }
-        permitted
-    }
-
+impl CallContext<'_> {
     async fn decide(
         &mut self,
-        call: &Call,
-        heard: HookedPlan,
+        planned: PlannedCall,
+        mut opinions: Vec<Opinion>,
         options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
-        let HookedPlan { planned, mut opinions } = heard;
         let world = self.world.clone();
         self.within_limits(&planned).await?;
         let mut decision = self.judged(&world, &planned, &opinions).await?;
@@ -76,29 +64,25 @@ impl CallPipeline<'_> {
         match decision.verdict {
             Verdict::Allow => self.allowed(planned, decision).await,
             Verdict::Deny => Err(self.denied(&planned, decision).await.into()),
-            Verdict::Ask => self.ask(call, planned, opinions, decision, options).await,
+            Verdict::Ask => self.ask(planned, opinions, decision, options).await,
         }
     }
 
-    /// Allow by policy: freezes the authorized input and issues a permit for exactly that plan.
+    /// Allow by policy: issues a permit for exactly that plan, and records the decision.
     pub(crate) async fn allowed(
         &mut self,
-        planned: BoundPlan,
+        planned: PlannedCall,
         decision: Decision,
     ) -> Result<PermittedCall, Halt> {
-        let until = later(self.recorder.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &planned.plan, self.recorder.id(), until);
-        let permit = permit.ok_or_else(|| Stop::new(Code::Internal, "an allow gave no permit"))?;
-        let call_input = self.keep(&planned.plan.input);
-        let heard = decision.opinions.iter();
-        let heard = heard.filter(|said| said.is_heard());
-        let heard = Some(heard.cloned().collect());
-        let let_through = quota::let_through(&self.world, &decision);
-        self.decided(&planned, decision, Some(call_input.clone()), None).await?;
-        Ok(PermittedCall { planned, permit, call_input, heard, let_through })
+        let opinions = decision.opinions.iter().filter(|opinion| opinion.is_heard());
+        let opinions = opinions.cloned().collect();
+        let permitted = self.permit(planned, &decision, opinions)?;
+        let call_input = Some(permitted.call_input().clone());
+        self.decided(permitted.planned(), decision, call_input, None).await?;
+        Ok(permitted)
     }
 
-    pub(crate) async fn denied(&mut self, planned: &BoundPlan, decision: Decision) -> Stop {
+    pub(crate) async fn denied(&mut self, planned: &PlannedCall, decision: Decision) -> Stop {
         let stop = self.with_wait(refusal(&decision), planned).await;
         match self.decided(planned, decision, None, None).await {
             Ok(()) => stop,
@@ -111,7 +95,7 @@ impl CallPipeline<'_> {
     /// allow; a deny stays a deny whatever the hooks say.
     async fn decided(
         &mut self,
-        planned: &BoundPlan,
+        planned: &PlannedCall,
         decision: Decision,
         call_input: Option<PayloadRef>,
         answer: Option<PeoplesAnswer<'_>>,
@@ -119,7 +103,7 @@ impl CallPipeline<'_> {
         // The question is about the input before the approver edited it, so that input is recorded.
         let judged = answer.as_ref().map_or(&planned.plan.input, |answer| answer.asked_about);
         let permission_input = self.keep(judged);
-        self.policies = crate::authorize::spoke(&decision);
+        self.approvals.policies = crate::authorize::spoke(&decision);
         let (mode, question, mutations) = match answer {
             Some(answer) => ("interactive", Some(answer.question), answer.mutations),
             None => ("rules", None, Vec::new()),
@@ -149,8 +133,7 @@ impl CallPipeline<'_> {
     /// Records a question to approvers and waits for the answer.
     pub(crate) async fn ask(
         &mut self,
-        call: &Call,
-        mut planned: BoundPlan,
+        mut planned: PlannedCall,
         opinions: Vec<Opinion>,
         mut decision: Decision,
         options: &CallOptions<'_>,
@@ -167,7 +150,7 @@ impl CallPipeline<'_> {
             self.recorder.note(Event::PermissionRequested(Box::new(question.clone())));
             self.recorder.claim(&self.runtime.options);
             self.recorder.save().await?;
-            match self.answered(call, &planned, question, options).await? {
+            match self.answered(&planned, question, options).await? {
                 Ending::Permitted(permitted) => return Ok(*permitted),
                 Ending::AskAgain(changed) => planned = *changed,
             }
@@ -186,7 +169,7 @@ impl CallPipeline<'_> {
     pub(crate) async fn judged(
         &self,
         world: &World,
-        planned: &BoundPlan,
+        planned: &PlannedCall,
         opinions: &[Opinion],
     ) -> Result<Decision, Stop> {
         let plan = self.judged_as(&planned.plan);
@@ -197,7 +180,7 @@ impl CallPipeline<'_> {
     /// Refuses an ask that has neither an interactive prompt nor an inbox to go to.
     fn approver_is_reachable(
         &self,
-        planned: &BoundPlan,
+        planned: &PlannedCall,
         options: &CallOptions<'_>,
     ) -> Result<(), Stop> {
         let contract = &planned.entry.contract;
@@ -211,7 +194,7 @@ impl CallPipeline<'_> {
     }
 
     /// Whether the workspace and the contract let questions about this tool wait in the inbox.
-    pub(crate) fn inbox_may_be_used(&self, planned: &BoundPlan) -> bool {
+    pub(crate) fn inbox_may_be_used(&self, planned: &PlannedCall) -> bool {
         let extras = &planned.entry.contract.tool.extras;
         self.runtime.options.non_interactive == NonInteractive::Ask
             && extras.non_interactive.as_deref() != Some("deny")
@@ -220,8 +203,7 @@ impl CallPipeline<'_> {
     /// Waits until the question is approved, rejected, expired or withdrawn.
     pub(crate) async fn answered(
         &mut self,
-        call: &Call,
-        planned: &BoundPlan,
+        planned: &PlannedCall,
         question: Question,
         options: &CallOptions<'_>,
     ) -> Result<Ending, Halt> {
@@ -229,7 +211,7 @@ impl CallPipeline<'_> {
         let mut tell = options.tell;
         loop {
             let record = self.record_of(&question.id).await?;
-            if let Some(ending) = self.ended(call, planned, &question, &record).await? {
+            if let Some(ending) = self.ended(planned, &question, &record).await? {
                 return Ok(ending);
             }
             let pending = options.patience == Patience::Leave && prompt.is_none();
@@ -288,8 +270,7 @@ impl CallPipeline<'_> {
     /// whether policy or an approver had granted it.
     pub(crate) async fn ask_again(
         &mut self,
-        call: &Call,
-        planned: BoundPlan,
+        planned: PlannedCall,
         options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
         let reason = "the permission ran out while the call waited for its turn";
@@ -308,7 +289,7 @@ impl CallPipeline<'_> {
         if decision.needs.is_empty() {
             decision.needs.push(Needs::default());
         }
-        self.ask(call, planned, Vec::new(), decision, options).await
+        self.ask(planned, Vec::new(), decision, options).await
     }
 
     /// Sleeps for one poll interval (`options.look`), or until shutdown or cancellation.
@@ -347,7 +328,7 @@ pub(crate) enum Ending {
     /// Approved: the call may run with this permit.
     Permitted(Box<PermittedCall>),
     /// The plan changed while the question was open, so the approval does not cover it.
-    AskAgain(Box<BoundPlan>),
+    AskAgain(Box<PlannedCall>),
 }
 
 /// The refusal that reports a deny decision, with the deciding layer and rule as its cause.

@@ -4,7 +4,8 @@ use haft_catalog::CatalogEntry;
 use haft_model::{CauseDetail, ClientAbility, Code, EffectState, Stop};
 
 use crate::catch_panic::caught;
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
+use crate::pipeline::Reached;
 use crate::{Background, CallOptions};
 
 /// Whether the contract marks its calls as long-running.
@@ -26,11 +27,16 @@ pub(crate) fn is_for(entry: &CatalogEntry, options: &CallOptions<'_>) -> Result<
     Err(stop.because(CauseDetail::MissingAbilities(vec![ClientAbility::Tasks])))
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Releases a caller that polls for the result, with a pending envelope. The call is on record
     /// first, so that any process can answer the poll.
-    pub(crate) async fn let_go(&mut self, options: &CallOptions<'_>, effect: EffectState) {
-        let Some(leave) = options.leave.as_ref().filter(|_| !self.detached) else { return };
+    pub(crate) async fn let_go(
+        &mut self,
+        reached: &Reached,
+        options: &CallOptions<'_>,
+        effect: EffectState,
+    ) {
+        let Some(leave) = options.leave.as_ref().filter(|_| !self.waiters.detached) else { return };
         if options.background != Background::Leave {
             return;
         }
@@ -38,9 +44,9 @@ impl CallPipeline<'_> {
         if shown.is_err() || !self.recorder.is_on_record() {
             return;
         }
-        self.detached = true;
+        self.waiters.detached = true;
         let words = "it goes on in the background".to_owned();
-        let mut envelope = self.waiting(None, words, self.recorder.status());
+        let mut envelope = self.waiting(reached, None, words, self.recorder.status());
         envelope.effect_state = effect;
         let _ = caught(|| leave(envelope));
     }

@@ -14,8 +14,9 @@ use haft_model::{
     Event, InvocationId, Plan, Span, Stop, after,
 };
 
+use crate::context::CallContext;
 use crate::people::may_change;
-use crate::pipeline::{CallPipeline, Halt};
+use crate::pipeline::Halt;
 use crate::{CallOptions, Runtime, World};
 
 /// The call that a compensation undoes.
@@ -153,7 +154,7 @@ impl Runtime {
     }
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Acquires the exclusive right to compensate a call. This call is recorded first, so that
     /// recovery finds it even if the process dies.
     pub(crate) async fn begin_undoing(&mut self, call: &Call) -> Result<(), Halt> {
@@ -210,7 +211,7 @@ impl CallPipeline<'_> {
     /// says.
     async fn keep_secrets_of(&mut self, story: &Story) {
         if let Some((places, input)) = self.runtime.secrets_of(&self.world, story).await {
-            self.redactor.learn_of_another(&places, &input);
+            self.privacy.redactor.learn_of_another(&places, &input);
         }
     }
 

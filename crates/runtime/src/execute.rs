@@ -9,114 +9,74 @@ mod form;
 mod inquiry;
 mod reporting;
 mod running;
+mod schedule;
 mod submission;
 
 pub(crate) use attempts::{Became, still_possible};
 
-use haft_catalog::{Circuit, Sender};
+use haft_catalog::Circuit;
 use haft_driver::{Allowance, Attempt, Clearance, DriverMessage, Failure, Link, Output};
 use haft_model::{
-    AbortReason, AttemptEnded, Call, CallPhase, CancelFact, CancelNote, Code, Digest, EffectState,
-    Event, PhaseOutcome, Progress, Queued, Secret, SecretUse, Started, Status, Stop,
+    AbortReason, AttemptEnded, CallPhase, CancelFact, CancelNote, EffectState, Event, PhaseOutcome,
+    Progress, Secret, SecretUse, Started, Stop,
 };
 
 use tokio::time::Instant;
 
 use crate::CallOptions;
-use crate::approval::PermittedCall;
 use crate::authorize;
 use crate::background;
-use crate::batch::Turns;
 use crate::catch_panic::{CatchPanic, caught};
-use crate::pipeline::{CallPipeline, Halt};
-use crate::queue;
-use crate::quota::{Lapse, QuotaReservation};
-use crate::runtime::called_off;
+use crate::context::CallContext;
+use crate::permit::PermittedCall;
+use crate::pipeline::{Halt, Reached, StoppedCall};
+use crate::quota::QuotaReservation;
 use crate::validate;
 use running::{AttemptEvent, Running};
 
-impl CallPipeline<'_> {
-    pub(crate) async fn execute_permitted(
-        &mut self,
-        call: &Call,
-        mut permitted: PermittedCall,
+/// A call that its driver carried out.
+pub struct ExecutedCall {
+    pub(crate) reached: Reached,
+    pub(crate) output: Output,
+}
+
+impl ExecutedCall {
+    /// A submitted call of a dead process that its backend reports as committed.
+    pub(crate) fn of_record(reached: Reached, output: Output) -> ExecutedCall {
+        ExecutedCall { reached, output }
+    }
+}
+
+impl PermittedCall {
+    /// Waits for the call's turn and runs it by one driver after another.
+    pub async fn execute(
+        self,
+        context: &mut CallContext<'_>,
         options: &CallOptions<'_>,
-    ) -> Result<Output, Halt> {
-        if background::takes_long(&permitted.planned.entry) {
-            let nothing = self.unsent(EffectState::None);
-            Box::pin(self.let_go(options, nothing)).await;
+    ) -> Result<ExecutedCall, StoppedCall> {
+        let reached = self.planned().reached();
+        if background::takes_long(&self.planned().entry) {
+            let nothing = context.unsent(&reached, EffectState::None);
+            Box::pin(context.let_go(&reached, options, nothing)).await;
         }
-        let (permitted, _slot) = loop {
-            let slot = self.schedule(&permitted, options).await;
-            let lapse = match &slot {
-                Ok(_) => self.lapse(&permitted).await,
-                Err(stop) => Err(stop.clone()),
-            };
-            // The slot is free for others while an approver is asked.
-            let again = match self.recorder.phase_unless(CallPhase::Schedule, lapse)? {
-                None => break (permitted, slot?),
-                Some(lapse) => {
-                    drop(slot);
-                    match lapse {
-                        Lapse::Permission => self.ask_again(call, permitted.planned, options).await,
-                        Lapse::Budget => self.judge_again(call, permitted.planned, options).await,
-                    }
-                }
-            };
-            if let Err(Halt::Stopped(_)) = &again {
-                self.recorder.phase(CallPhase::Schedule, PhaseOutcome::Failed);
-            }
-            permitted = again?;
-        };
-        let workload = validate::Workload::of_value(&permitted.planned.plan.input);
-        if let Err(stop) = workload.run(|| self.verify_input_unchanged(&permitted)) {
-            self.recorder.phase(CallPhase::Execute, PhaseOutcome::Failed);
-            return Err(stop.into());
+        let scheduled = context.await_turn(self, options).await;
+        let (permitted, _turn) = scheduled.map_err(|halt| reached.stopped(halt))?;
+        let workload = validate::Workload::of_value(&permitted.planned().plan.input);
+        if let Err(stop) = workload.run(|| context.verify_input_unchanged(&permitted)) {
+            context.recorder.phase(CallPhase::Execute, PhaseOutcome::Failed);
+            return Err(permitted.planned().reached().stopped(stop));
         }
-        let outcome = self.try_drivers(call, permitted, options).await;
-        let ended = match &outcome {
-            Ok(_) => PhaseOutcome::Ok,
-            Err(_) => PhaseOutcome::Failed,
-        };
-        self.recorder.phase(CallPhase::Execute, ended);
-        outcome.map_err(|failure| Halt::Stopped(Box::new(failure)))
-    }
-
-    async fn schedule(
-        &mut self,
-        permitted: &PermittedCall,
-        options: &CallOptions<'_>,
-    ) -> Result<Turns, Stop> {
-        let locks = queue::locks(&permitted.planned, permitted.planned.facts)?;
-        if self.recorder.may_note(Status::Queued) {
-            self.recorder.note(Event::Queued(Queued {
-                locks: locks.iter().map(|lock| self.redactor.text(lock).0).collect(),
-                is_concurrency_safe: permitted.planned.facts.is_concurrency_safe,
-                max_parallel: self.runtime.queue.max_parallel(),
-            }));
-        }
-        if self.nested {
-            // The parent call holds a slot and the locks already.
-            return Ok(Turns::of_another());
-        }
-        let turn = self.turn(&locks, permitted.planned.facts.is_concurrency_safe);
-        let slot = self.in_sight(options, turn).await;
-        slot.unwrap_or_else(|| Err(called_off("while it waited for its turn")))
-    }
-
-    /// Final check before the effect: the input is the authorized one and still valid.
-    fn verify_input_unchanged(&self, permitted: &PermittedCall) -> Result<(), Stop> {
-        let plan = &permitted.planned.plan;
-        if Digest::of_bytes(&haft_model::canonical(&plan.input)) != permitted.call_input.digest {
-            return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
-        }
-        let again = validate::parse(&permitted.planned.entry, plan.input.clone(), Sender::Host)?;
-        match again == plan.input {
-            true => Ok(()),
-            false => Err(Stop::new(Code::InputMutation, "the input changed after it was judged")),
+        let (permitted, outcome) = context.try_drivers(permitted, options).await;
+        let outcome = context.recorder.phase_of(CallPhase::Execute, outcome);
+        let reached = permitted.planned().reached();
+        match outcome {
+            Ok(output) => Ok(ExecutedCall { reached, output }),
+            Err(failure) => Err(reached.stopped(Halt::Stopped(Box::new(failure)))),
         }
     }
+}
 
+impl CallContext<'_> {
     /// Runs one attempt; its start and end are recorded.
     async fn execute(
         &mut self,
@@ -124,9 +84,9 @@ impl CallPipeline<'_> {
         options: &CallOptions<'_>,
         until: Instant,
     ) -> Result<Output, Failure> {
-        let plan = &permitted.planned.plan;
+        let plan = &permitted.planned().plan;
         let mutates = plan.effects.may_mutate();
-        let driver = &permitted.planned.driver;
+        let driver = &permitted.planned().driver;
         let runtime = self.runtime;
         let circuit = || Circuit {
             driver: plan.route.driver.clone(),
@@ -144,9 +104,9 @@ impl CallPipeline<'_> {
             let _ = self.recorder.prolong(&self.runtime.options).await;
         }
         self.recorder.note(Event::Started(Started {
-            attempt: self.attempt,
+            attempt: self.attempts.number,
             driver: plan.route.driver.clone(),
-            call_input: permitted.call_input.digest.clone(),
+            call_input: permitted.call_input().digest.clone(),
             fence: self.recorder.fence().map_or(0, |fence| fence.0),
             charge: self.charge(permitted),
         }));
@@ -164,8 +124,8 @@ impl CallPipeline<'_> {
                 return Err(refused(stop));
             }
         }
-        self.executed = true;
-        self.reservation.take().into_iter().for_each(QuotaReservation::used);
+        self.attempts.executed = true;
+        self.attempts.reservation.take().into_iter().for_each(QuotaReservation::used);
         let effect = match (mutates, reports) {
             (false, _) => EffectState::None,
             (true, true) => EffectState::NotSubmitted,
@@ -202,23 +162,27 @@ impl CallPipeline<'_> {
         permitted: &PermittedCall,
     ) -> Result<Output, Failure> {
         let (link, mut said) = Link::new();
-        let plan = &permitted.planned.plan;
+        let plan = &permitted.planned().plan;
         let attempt = Attempt::new(
-            &permitted.permit,
+            permitted.permit(),
             plan,
-            self.attempt,
+            self.attempts.number,
             running.deadline.into_std(),
             running.cancel.clone(),
             link,
         );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
-        let attempt = attempt.known_by(running.mutates.then(|| self.key()));
-        let attempt = attempt.traced(self.trace.clone());
+        let attempt =
+            attempt.known_by(running.mutates.then(|| self.key(permitted.planned().origin())));
+        let attempt = attempt.traced(self.request.trace.clone());
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
         let attempt = attempt.timed(running.time.clone());
-        let attempt =
-            attempt.guarded(authorize::guard(&self.world, &permitted.planned, self.recorder.now()));
-        let driver = &permitted.planned.driver;
+        let attempt = attempt.guarded(authorize::guard(
+            &self.world,
+            permitted.planned(),
+            self.recorder.now(),
+        ));
+        let driver = &permitted.planned().driver;
         // INVARIANT: nothing stands between this check and the driver. A process that was suspended
         // after it recorded the submission, and may have lost its lease, sends nothing.
         if let Some(Err(failure)) = running.clearance.as_ref().map(Clearance::check) {
@@ -275,7 +239,7 @@ impl CallPipeline<'_> {
                 let recorded = self.record_secret_use(running, slug, outcome).await;
                 let _ = reply.send(recorded);
             }
-            DriverMessage::Hide(made) => self.redactor.hide(&made),
+            DriverMessage::Hide(made) => self.privacy.redactor.hide(&made),
             // Boxed, so that rare messages do not enlarge the future of every call.
             DriverMessage::Ask { asked, reply } => {
                 Box::pin(self.ask_caller(running, asked, reply)).await
@@ -294,10 +258,10 @@ impl CallPipeline<'_> {
     ) -> Result<(), Stop> {
         let driver = running.driver.clone();
         let code = outcome.as_ref().err().map(|stop| stop.code);
-        let used = SecretUse { attempt: self.attempt, driver, slug, code };
+        let used = SecretUse { attempt: self.attempts.number, driver, slug, code };
         match &outcome {
             Ok(secret) => {
-                self.redactor.hide(secret);
+                self.privacy.redactor.hide(secret);
                 self.recorder.note(Event::SecretOpened(used));
             }
             Err(_) => self.recorder.note(Event::SecretWithheld(used)),
@@ -359,11 +323,11 @@ impl CallPipeline<'_> {
             Err(failure) => (Some(failure.stop.code), failure.native.clone()),
         };
         for named in &mut native {
-            self.redactor.everywhere(named);
+            self.privacy.redactor.everywhere(named);
         }
-        native.extend(self.entry.as_ref().and_then(|entry| entry.operation()));
+        native.extend(running.permitted.planned().entry.operation());
         self.recorder.note(Event::AttemptEnded(Box::new(AttemptEnded {
-            attempt: self.attempt,
+            attempt: self.attempts.number,
             effect,
             code,
             native,

@@ -1,102 +1,118 @@
 //! Result envelope (phases 10 to 13): validates, redacts, persists and emits one for every call.
 
 mod context;
+mod pending;
 mod persistence;
 mod post_hooks;
 mod unrecorded;
 
 use haft_driver::{Failure, Output};
 use haft_model::{
-    AbortReason, Audience, CallPhase, CauseDetail, CausePhase, Code, Content, EffectState, Ended,
-    Envelope, Event, PhaseOutcome, QuestionId, ResultCreated, ResultStatus, Status, Stop,
-    ToolError, Yielded,
+    AbortReason, CallPhase, CauseDetail, CausePhase, Code, Content, EffectState, Ended, Envelope,
+    Event, PhaseOutcome, ResultCreated, ResultStatus, Status, Stop, ToolError, Yielded,
 };
 use serde_json::Value;
 
-use crate::pipeline::{CallPipeline, Halt};
+use crate::context::CallContext;
+use crate::execute::ExecutedCall;
+use crate::pipeline::{CallOutcome, Halt, Reached, StoppedCall};
 use crate::render;
-use crate::validate::{self, Workload};
+use crate::validate::Workload;
 use persistence::PersistedResult;
 
 /// Outcome of a call, before the envelope is composed.
-struct Came {
+struct Completion {
+    reached: Reached,
     output: Option<Output>,
     error: Option<ToolError>,
     effect: EffectState,
 }
 
-impl CallPipeline<'_> {
-    pub(crate) async fn finish(mut self, outcome: Result<Output, Halt>) -> Envelope {
-        let outcome = match self.undoing_failed(outcome) {
-            Ok(output) => Ok(output),
-            Err(Halt::Stopped(failure)) => Err(*failure),
-            Err(Halt::Pending(question)) => return self.pending(*question).await,
-            Err(Halt::Answered(envelope)) => return self.superseded(*envelope).await,
+impl CallContext<'_> {
+    /// Ends a call, however far it came, with its one envelope.
+    pub async fn finish(mut self, outcome: CallOutcome) -> Envelope {
+        let (reached, outcome) = match outcome {
+            Ok(ExecutedCall { reached, output }) => (reached, Ok(output)),
+            Err(StoppedCall { reached, halt }) => match self.undoing_failed(halt) {
+                Halt::Stopped(failure) => (reached, Err(*failure)),
+                Halt::Pending(question) => return self.pending(&reached, *question).await,
+                Halt::Answered(envelope) => return self.superseded(reached, *envelope).await,
+            },
         };
-        let envelope = self.conclude(outcome).await;
-        if let Some(carrying) = self.flight.take() {
-            carrying.answered(&envelope);
+        let envelope = self.conclude(reached, outcome).await;
+        if let Some(flight) = self.waiters.flight.take() {
+            flight.answered(&envelope);
         }
         envelope
     }
 
-    async fn conclude(&mut self, outcome: Result<Output, Failure>) -> Envelope {
-        let came = self.map(outcome);
-        let came = self.post_hooks(came).await;
-        let workload = Workload::of_output(came.output.as_ref());
+    async fn conclude(&mut self, reached: Reached, outcome: Result<Output, Failure>) -> Envelope {
+        let completion = self.map(reached, outcome);
+        let completion = self.post_hooks(completion).await;
+        let workload = Workload::of_output(completion.output.as_ref());
         let envelope = workload.run(|| {
-            let held = self.hold(came.output.as_ref());
-            let came = self.withheld(came, &held);
-            self.envelope(&came, held)
+            let held = self.hold(&completion.reached, completion.output.as_ref());
+            let completion = self.withheld(completion, &held);
+            let envelope = self.envelope(&completion, held);
+            (completion.reached, envelope)
         });
-        let envelope = self.emit(envelope).await;
+        let (reached, envelope) = envelope;
+        let envelope = self.emit(&reached, envelope).await;
         self.tell_original(&envelope).await;
         envelope
     }
 
     /// Ends a repeat with the first call's result; a repeat that is on record ends as discarded.
-    async fn superseded(mut self, mut answer: Envelope) -> Envelope {
+    async fn superseded(mut self, reached: Reached, mut answer: Envelope) -> Envelope {
         if self.recorder.is_on_record() {
             let words = format!("it is `{}` sent again, and has its answer", answer.invocation_id);
             let stop = Stop::new(Code::CanceledDiscarded, words);
-            self.conclude(Err(Failure::new(stop, EffectState::None))).await;
+            self.conclude(reached, Err(Failure::new(stop, EffectState::None))).await;
         }
         if answer.unrecorded.is_none() {
             answer.unrecorded = self.runtime.is_recordable().err().map(|stop| stop.message);
         }
-        answer.told_to(self.audience)
+        answer.told_to(self.request.audience)
     }
 
     /// Phase 10: validates the output against the contract, once.
-    fn map(&mut self, outcome: Result<Output, Failure>) -> Came {
-        let came = match outcome {
+    fn map(&mut self, reached: Reached, outcome: Result<Output, Failure>) -> Completion {
+        let completion = match outcome {
             Err(failure) => {
-                let effect = self.unsent(failure.effect);
+                let effect = self.unsent(&reached, failure.effect);
                 let output = failure.partial.map(|partial| *partial);
-                Came { output, error: Some(self.error(failure.stop, effect)), effect }
+                Completion {
+                    reached,
+                    output,
+                    error: Some(self.error(failure.stop, effect)),
+                    effect,
+                }
             }
             Ok(output) => {
                 let effect = output.effect;
-                let checked = self.promised(&output);
+                let checked = reached.check_output(&output);
                 let error = checked.err().map(|stop| self.error(stop, effect));
-                Came { output: Some(output), error, effect }
+                Completion { reached, output: Some(output), error, effect }
             }
         };
-        if self.executed && came.output.is_some() {
-            let fits =
-                came.error.as_ref().is_none_or(|error| error.error_code != Code::OutputInvalid);
+        if self.attempts.executed && completion.output.is_some() {
+            let fits = completion
+                .error
+                .as_ref()
+                .is_none_or(|error| error.error_code != Code::OutputInvalid);
             let outcome = if fits { PhaseOutcome::Ok } else { PhaseOutcome::Failed };
             self.recorder.phase(CallPhase::MapResult, outcome);
         }
-        came
+        completion
     }
 
     /// Effect state of a call that did not reach its driver: an unsent write, or a read without
     /// one.
-    pub(crate) fn unsent(&self, effect: EffectState) -> EffectState {
-        let writes = self.entry.as_ref().is_some_and(|entry| entry.contract.effects.may_mutate());
+    pub(crate) fn unsent(&self, reached: &Reached, effect: EffectState) -> EffectState {
         match effect {
-            EffectState::None if writes && !self.executed => EffectState::NotSubmitted,
+            EffectState::None if reached.may_mutate() && !self.attempts.executed => {
+                EffectState::NotSubmitted
+            }
             known => known,
         }
     }
@@ -106,63 +122,58 @@ impl CallPipeline<'_> {
         if effect == EffectState::Committed && stop.help.is_none() {
             stop = stop.help("the effect took place: do not call it again for the output");
         }
-        ToolError::new(self.redactor.stop(self.at_run(stop.told_to(self.audience))), effect)
+        ToolError::new(
+            self.privacy.redactor.stop(self.at_run(stop.told_to(self.request.audience))),
+            effect,
+        )
     }
 
     /// Reports a fully redacted result as an error; the effect state is unchanged.
-    fn withheld(&self, came: Came, held: &PersistedResult) -> Came {
+    fn withheld(&self, completion: Completion, held: &PersistedResult) -> Completion {
         let full = held.redacted.as_ref().is_some_and(|redacted| redacted.state == "full");
-        if came.error.is_some() || !full {
-            return came;
+        if completion.error.is_some() || !full {
+            return completion;
         }
         let stop = Stop::new(Code::ResultRedacted, "everything in the result had to be withheld");
-        let error = self.error(stop, came.effect);
-        Came { error: Some(error), ..came }
+        let error = self.error(stop, completion.effect);
+        Completion { error: Some(error), ..completion }
     }
 
     /// Marks a refusal that occurred while a driver ran.
     fn at_run(&self, mut stop: Stop) -> Stop {
-        if self.executed {
+        if self.attempts.executed {
             stop.cause.insert(CauseDetail::Phase(CausePhase::Run));
         }
         stop
     }
 
-    fn promised(&self, output: &Output) -> Result<(), Stop> {
-        let Some(entry) = &self.entry else { return Ok(()) };
-        match &output.structured {
-            Some(value) => validate::check_output(entry, value),
-            None => validate::check_output(entry, &Value::Object(Default::default())),
-        }
-    }
-
     /// Composes the envelope, and records redaction and persistence.
-    fn envelope(&mut self, came: &Came, held: PersistedResult) -> Envelope {
+    fn envelope(&mut self, completion: &Completion, held: PersistedResult) -> Envelope {
         if let Some(redacted) = &held.redacted {
             self.recorder.note(Event::Redacted(redacted.clone()));
         }
-        if came.output.is_some() {
+        if completion.output.is_some() {
             self.recorder.note(Event::Persisted(held.persisted.clone()));
             self.recorder.phase(CallPhase::PersistResult, PhaseOutcome::Ok);
         }
-        let mut envelope = self.composed(came, held);
-        self.context_modifiers(came, &mut envelope);
+        let mut envelope = self.composed(completion, held);
+        self.context_modifiers(completion, &mut envelope);
         envelope
     }
 
-    fn composed(&self, came: &Came, held: PersistedResult) -> Envelope {
-        let status = match &came.error {
+    fn composed(&self, completion: &Completion, held: PersistedResult) -> Envelope {
+        let status = match &completion.error {
             Some(error) => error.result_status(),
             None => ResultStatus::Succeeded,
         };
-        let tool_id = self.tool_id();
-        let words = match &came.error {
+        let tool_id = self.tool_id(&completion.reached);
+        let words = match &completion.error {
             Some(error) => format!("{tool_id} {}: {}", status.name(), error.message),
             None if held.empty => format!("{tool_id} succeeded and gave no output"),
             None => format!("{tool_id} succeeded"),
         };
-        let is_output = came.output.is_some();
-        let model = match &came.error {
+        let is_output = completion.output.is_some();
+        let model = match &completion.error {
             Some(error) => error_shown(error, &held, is_output),
             None => held.model,
         };
@@ -174,9 +185,9 @@ impl CallPipeline<'_> {
             invocation_id: self.recorder.id().clone(),
             tool_id,
             status,
-            final_status: self.final_status(came),
-            is_error: came.error.is_some(),
-            effect_state: came.effect,
+            final_status: self.final_status(completion),
+            is_error: completion.error.is_some(),
+            effect_state: completion.effect,
             content: held.content,
             structured_content: held.structured,
             model_facing_content: model,
@@ -185,16 +196,16 @@ impl CallPipeline<'_> {
             resource_refs: held.resources,
             artifact_refs: held.artifacts,
             evidence_refs: vec![format!("haft://invocations/{}", self.recorder.id())],
-            policy_refs: self.policies.clone(),
+            policy_refs: self.approvals.policies.clone(),
             telemetry_refs: Vec::new(),
             persistence_refs: persistence.into_iter().collect(),
             summary: words,
             redaction_state: held.redacted.map_or_else(|| "none".to_owned(), |taken| taken.state),
             empty: held.empty && is_output,
-            abort_reason: came.error.as_ref().and_then(|error| self.taken_along(error)),
-            driver: self.plan.as_ref().map(|plan| plan.route.driver.to_string()),
+            abort_reason: completion.error.as_ref().and_then(|error| self.taken_along(error)),
+            driver: completion.reached.plan.as_ref().map(|plan| plan.route.driver.to_string()),
             created_at: self.recorder.now(),
-            error: came.error.clone(),
+            error: completion.error.clone(),
             context_modifiers: None,
             warnings,
             unrecorded: None,
@@ -204,8 +215,8 @@ impl CallPipeline<'_> {
     }
 
     /// The final status. Cancellation fits any status; other ends depend on the current status.
-    fn final_status(&self, came: &Came) -> Status {
-        let Some(error) = &came.error else { return Status::Succeeded };
+    fn final_status(&self, completion: &Completion) -> Status {
+        let Some(error) = &completion.error else { return Status::Succeeded };
         let wished = error.final_status();
         let now = self.recorder.status();
         match error.error_code {
@@ -221,24 +232,24 @@ impl CallPipeline<'_> {
         match error.error_code {
             Code::CanceledSibling => Some(AbortReason::SiblingError),
             Code::CanceledDiscarded => Some(AbortReason::Fallback),
-            Code::CanceledCaller if !self.executed => Some(AbortReason::UserInterruption),
+            Code::CanceledCaller if !self.attempts.executed => Some(AbortReason::UserInterruption),
             _ => None,
         }
     }
 
-    fn tool_id(&self) -> String {
-        match &self.entry {
+    fn tool_id(&self, reached: &Reached) -> String {
+        match &reached.entry {
             Some(entry) => entry.contract.key().to_string(),
-            None => format!("unresolved:{}", self.requested),
+            None => format!("unresolved:{}", self.request.tool),
         }
     }
 
     /// Phase 13: stores the result before it records the end of the call.
-    async fn emit(&mut self, mut envelope: Envelope) -> Envelope {
+    async fn emit(&mut self, reached: &Reached, mut envelope: Envelope) -> Envelope {
         let workload = Workload::of_result(envelope.structured_content.as_ref(), &envelope.content);
         let kept = workload.run(|| {
             let bytes = serde_json::to_vec(&envelope).unwrap_or_default();
-            self.discretion.keep(&Value::Null, bytes)
+            self.privacy.discretion.keep(&Value::Null, bytes)
         });
         let result = self.recorder.keep(kept);
         self.recorder.note(Event::ResultCreated(ResultCreated {
@@ -247,8 +258,9 @@ impl CallPipeline<'_> {
             is_error: envelope.is_error,
         }));
         // The batch yields a result that has to wait for others.
-        let now = self.membership.as_ref().is_none_or(|membership| membership.is_its_turn());
-        if now && self.executed && self.recorder.status().may_become(Status::Yielded) {
+        let now =
+            self.recorder.membership.as_ref().is_none_or(|membership| membership.is_its_turn());
+        if now && self.attempts.executed && self.recorder.status().may_become(Status::Yielded) {
             self.recorder.note(Event::Yielded(Yielded {}));
         }
         self.recorder.skip_to(CallPhase::PersistResult);
@@ -266,7 +278,7 @@ impl CallPipeline<'_> {
             stage,
         }));
         // A write that may have happened keeps its lease until its result is delivered.
-        let keeps = self.intent.is_some() && envelope.effect_state.may_have_happened();
+        let keeps = reached.intent.is_some() && envelope.effect_state.may_have_happened();
         if !keeps {
             self.recorder.unbind();
         }
@@ -277,15 +289,15 @@ impl CallPipeline<'_> {
         }
         let mut closed = self.recorder.close(keeps).await;
         // The status operation may report the effect of another call with the same key.
-        let witnessed = envelope.effect_state.is_done() && !self.looked_up;
+        let witnessed = envelope.effect_state.is_done() && !self.attempts.looked_up;
         if closed.is_err() && self.recorder.is_shut_out() && witnessed {
             closed = self.observed(&envelope).await;
         }
         if self.recorder.is_shut_out() && !envelope.effect_state.may_have_happened() {
-            envelope = self.carried_on_elsewhere();
+            envelope = self.carried_on_elsewhere(reached);
         }
-        if closed.is_err() && self.may_run_later(&envelope) {
-            envelope = self.left_open();
+        if closed.is_err() && self.may_run_later(reached, &envelope) {
+            envelope = self.left_open(reached);
         }
         if !self.recorder.is_shut_out() && !self.recorder.is_refused() {
             self.runtime.ended(self.recorder.id());
@@ -313,61 +325,12 @@ impl CallPipeline<'_> {
 
     /// The result of a write whose lease another process took over. Nothing was sent here, and only
     /// that process knows the effect.
-    fn carried_on_elsewhere(&self) -> Envelope {
+    fn carried_on_elsewhere(&self, reached: &Reached) -> Envelope {
         let id = self.recorder.id();
         let words = format!("another process took `{id}` over, and knows what becomes of it");
         let stop = Stop::new(Code::Internal, words)
             .help(format!("make the same call again for its answer, or look at `haft trace {id}`"));
-        let effect = EffectState::Unknown;
-        let came = Came { output: None, error: Some(self.error(stop, effect)), effect };
-        self.composed(&came, self.looked_at(None))
-    }
-
-    /// The pending envelope of a call that waits for approval while its caller does not.
-    async fn pending(mut self, question: haft_model::Question) -> Envelope {
-        let words = self.waits_for(&question.summary, &question.id, "approve it");
-        let mut envelope = self.waiting(Some(question.id), words, Status::AwaitingApproval);
-        if let Err(stop) = self.recorder.close(false).await {
-            envelope.unrecorded = Some(stop.message);
-        }
-        self.recorder.release().await;
-        envelope
-    }
-
-    /// Message of a pending call: tells a person how to approve, and a model that a person decides.
-    pub(crate) fn waits_for(&self, summary: &str, question: &QuestionId, act: &str) -> String {
-        match self.audience {
-            Audience::Person => format!("{summary}; {act} with `haft approve {question}`"),
-            Audience::Agent => format!("{summary}; a person has to decide ({question})"),
-        }
-    }
-
-    /// Composes the envelope of an output without recording anything.
-    pub(crate) fn came_to(&self, output: Output) -> Envelope {
-        let effect = output.effect;
-        let error = self.promised(&output).err().map(|stop| self.error(stop, effect));
-        let held = Workload::of_output(Some(&output)).run(|| self.looked_at(Some(&output)));
-        self.composed(&Came { output: Some(output), error, effect }, held)
-    }
-
-    /// A pending envelope, for a call that waits for a person or runs on in the background.
-    pub(crate) fn waiting(
-        &self,
-        question: Option<QuestionId>,
-        words: String,
-        status: Status,
-    ) -> Envelope {
-        let effect = self.unsent(EffectState::None);
-        let came = Came { output: None, error: None, effect };
-        let mut envelope = self.composed(&came, self.looked_at(None));
-        envelope.status = ResultStatus::Pending;
-        envelope.final_status = status;
-        envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
-        envelope.ui_facing_summary = render::line(&words);
-        envelope.summary = words;
-        envelope.empty = false;
-        envelope.approval_id = question;
-        envelope
+        self.unknown_to_us(reached, stop)
     }
 }
 

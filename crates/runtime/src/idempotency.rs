@@ -6,13 +6,16 @@ mod replay;
 mod single_flight;
 mod status_lookup;
 
-use haft_catalog::CatalogEntry;
+use std::sync::Arc;
+
+use haft_catalog::{CatalogEntry, DriverStates};
 use haft_ledger::{Guard, IntentRecord};
 use haft_model::{Call, Code, Event, Intent, InvocationId, Stop};
-use serde_json::Value;
 
 use crate::CallOptions;
-use crate::pipeline::{CallPipeline, Halt};
+use crate::context::CallContext;
+use crate::parse::{ParsedCall, ValidInput};
+use crate::pipeline::{Halt, Reached, StoppedCall};
 use crate::recorder::unrecorded;
 use crate::runtime::called_off;
 use dedup_table::{DedupVerdict, classify, key_reused};
@@ -20,22 +23,86 @@ pub(crate) use identity::backend_key;
 use single_flight::FlightFollower;
 pub(crate) use single_flight::{FlightOwner, SingleFlight};
 
-impl CallPipeline<'_> {
-    /// Deduplicates a call. A call that passes is the only one that executes its intent.
-    pub(crate) async fn deduplicate(
-        &mut self,
-        call: &Call,
-        entry: &CatalogEntry,
-        input: &Value,
+/// A call that is the only one to execute its intent: a repeat does not come this far.
+pub struct DeduplicatedCall {
+    origin: Arc<Origin>,
+    input: ValidInput,
+}
+
+/// What every plan of a call comes from. Only a deduplicated call has one, and a recovered call,
+/// whose record holds its intent.
+pub(crate) struct Origin {
+    pub(crate) call: Arc<Call>,
+    /// Idempotency identity; `None` where repeats may execute.
+    pub(crate) intent: Option<Arc<Intent>>,
+    /// Driver states for this caller.
+    pub(crate) states: DriverStates,
+    _made_here: (),
+}
+
+impl Origin {
+    /// The origin of a recovered call, with the intent on its record.
+    pub(crate) fn of_record(
+        call: Call,
+        intent: Option<Arc<Intent>>,
+        states: DriverStates,
+    ) -> Arc<Origin> {
+        Arc::new(Origin { call: Arc::new(call), intent, states, _made_here: () })
+    }
+}
+
+impl DeduplicatedCall {
+    pub(crate) fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    pub(crate) fn into_parts(self) -> (Arc<Origin>, ValidInput) {
+        (self.origin, self.input)
+    }
+}
+
+impl ParsedCall {
+    /// Recognises a repeated call. A call that passes is the only one that executes its intent; a
+    /// repeat ends with the first call's result.
+    pub async fn deduplicate(
+        self,
+        context: &mut CallContext<'_>,
         options: &CallOptions<'_>,
-    ) -> Result<(), Halt> {
+    ) -> Result<DeduplicatedCall, StoppedCall> {
+        let (call, input) = self.into_parts();
+        let now = context.recorder.now();
+        // Read here, so that routing need not query them.
+        let states = context.world.states_for_use(&input.entry, &call.actor, now).await;
+        let mut origin = Origin { call, intent: None, states, _made_here: () };
+        match context.bind_intent(&origin, &input, options).await {
+            Ok(intent) => {
+                origin.intent = intent.map(Arc::new);
+                Ok(DeduplicatedCall { origin: Arc::new(origin), input })
+            }
+            Err(halt) => {
+                let reached = Reached { entry: Some(input.entry), ..Reached::default() };
+                Err(reached.stopped(halt))
+            }
+        }
+    }
+}
+
+impl CallContext<'_> {
+    /// Binds the intent of a call to it; `None` where repeats may execute.
+    async fn bind_intent(
+        &mut self,
+        origin: &Origin,
+        input: &ValidInput,
+        options: &CallOptions<'_>,
+    ) -> Result<Option<Intent>, Halt> {
         let (id, now) = (self.recorder.id().clone(), self.recorder.now());
-        let Some(mut identity) = identity::identify(call, entry, input, &id, now)? else {
-            return Ok(());
+        let (call, entry) = (&*origin.call, &*input.entry);
+        let Some(mut identity) = identity::identify(call, entry, &input.value, &id, now)? else {
+            return Ok(None);
         };
-        let carrying = loop {
+        let flight = loop {
             match self.runtime.single_flight.take(&identity, &id) {
-                Ok(carrying) => break carrying,
+                Ok(flight) => break flight,
                 Err(other) if other.binding != identity.binding => {
                     return Err(key_reused(&other.id).into());
                 }
@@ -49,19 +116,19 @@ impl CallPipeline<'_> {
             DedupVerdict::Same => {
                 // Releases the flight, so that equal calls of this process can read the record
                 // meanwhile.
-                drop(carrying);
-                return Err(self.replay_result(call, record, options).await);
+                drop(flight);
+                return Err(self.replay_result(call, &input.entry, record, options).await);
             }
             DedupVerdict::Unknown => {
                 let Some(record) = record else { return Err(lost()) };
-                self.look_up_unknown(call, entry, input, &record, options).await?;
+                self.look_up_unknown(origin, input, &record, options).await?;
                 // The first call did not commit, but the backend may know its key.
                 identity.key.clone_from(&record.intent.key);
                 Some(record.run.invocation_id)
             }
         };
-        self.own_intent(identity, holder, carrying);
-        Ok(())
+        self.own_intent(&identity, holder, flight);
+        Ok(Some(identity))
     }
 
     /// Reads the deduplication record of an intent.
@@ -95,18 +162,12 @@ impl CallPipeline<'_> {
 
     /// Binds the intent to this call. The binding goes to the ledger with the first append, guarded
     /// against another holder.
-    fn own_intent(
-        &mut self,
-        identity: Intent,
-        holder: Option<InvocationId>,
-        carrying: FlightOwner,
-    ) {
+    fn own_intent(&mut self, identity: &Intent, holder: Option<InvocationId>, flight: FlightOwner) {
         let guard =
             Guard::Intent { intent: identity.intent.clone(), source: identity.source, holder };
         self.recorder.only_if(guard);
         self.recorder.note(Event::IntentBound(Box::new(identity.clone())));
-        self.intent = Some(identity);
-        self.flight = Some(carrying);
+        self.waiters.flight = Some(flight);
     }
 
     /// Awaits an equal call of this process; returns `Ok` where that one ended without a final
@@ -137,29 +198,36 @@ impl CallPipeline<'_> {
     /// Does not block its siblings while it waits for an equal call elsewhere, so that two batches
     /// cannot deadlock.
     fn stand_aside(&self, aside: bool) {
-        if let Some(membership) = &self.membership {
+        if let Some(membership) = &self.recorder.membership {
             membership.stand_aside(aside);
         }
     }
 
     /// The store refused the append: another process bound the same intent first.
-    pub(crate) async fn lost_race(&mut self, call: &Call, options: &CallOptions<'_>) -> Halt {
-        self.flight = None;
-        let Some(identity) = self.intent.take() else { return lost() };
+    pub(crate) async fn lost_race(
+        &mut self,
+        reached: &Reached,
+        origin: &Origin,
+        options: &CallOptions<'_>,
+    ) -> Halt {
+        self.waiters.flight = None;
+        let (Some(identity), Some(entry)) = (&origin.intent, &reached.entry) else {
+            return lost();
+        };
         let record = match self.runtime.store.intent(&identity.intent, identity.source).await {
             Ok(record) => record,
             Err(fault) => return unrecorded(fault).into(),
         };
-        let entry = self.entry.clone();
-        let stands = entry.map(|entry| self.dedup_verdict(&entry, &identity, record.as_ref()));
         // The other call's result may be delivered already, and still it executed this very intent.
         let happened = record.as_ref().is_some_and(|record| {
             record.run.effect_state.may_have_happened() && record.intent.binding == identity.binding
         });
-        match stands {
-            Some(DedupVerdict::Conflict) => conflict(record).into(),
-            Some(DedupVerdict::New(_)) | None if !happened => lost(),
-            Some(_) | None => self.replay_result(call, record, options).await,
+        match self.dedup_verdict(entry, identity, record.as_ref()) {
+            DedupVerdict::Conflict => conflict(record).into(),
+            DedupVerdict::New(_) if !happened => lost(),
+            DedupVerdict::New(_) | DedupVerdict::Same | DedupVerdict::Unknown => {
+                self.replay_result(&origin.call, entry, record, options).await
+            }
         }
     }
 }

@@ -1,27 +1,37 @@
 //! Planning (phases 4 and 5): validates values, routes to a driver, runs its preflight, and records
 //! the observable input.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use haft_catalog::{AvoidedDriver, CatalogEntry, Outlook, Sender, StatusQuery};
 use haft_driver::{Driver, Targets};
 use haft_model::{
-    ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, MutationSource, Plan,
-    ResolvedFacts, Stop, Tri,
+    ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, MutationSource, PhaseOutcome,
+    Plan, ResolvedFacts, Stop, Tri,
 };
 use haft_notation::Condition;
 use serde_json::{Value, json};
 
 use crate::World;
 use crate::catch_panic::caught;
+use crate::context::CallContext;
+use crate::idempotency::{DeduplicatedCall, Origin};
 use crate::inputs;
-use crate::pipeline::{CallPipeline, Halt};
+use crate::parse::ValidInput;
+use crate::pipeline::{Reached, StoppedCall};
 use crate::validate;
 
-/// A planned call: contract, plan and the driver that runs it.
-pub(crate) struct BoundPlan {
+/// A deduplicated call with its plan and the driver that runs it.
+pub struct PlannedCall {
+    origin: Arc<Origin>,
+    bound: BoundPlan,
+}
+
+/// A plan bound to its contract and its driver.
+pub struct BoundPlan {
     pub(crate) entry: Arc<CatalogEntry>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) driver_version: Arc<str>,
     /// Digest of the driver's manifest; it changes with the driver.
@@ -35,22 +45,43 @@ pub(crate) struct BoundPlan {
     pub(crate) enforces_key: bool,
 }
 
-impl CallPipeline<'_> {
-    pub(crate) fn make_plan(
-        &mut self,
-        call: &Call,
-        entry: Arc<CatalogEntry>,
-        input: Value,
-    ) -> Result<BoundPlan, Halt> {
-        let planned = self.bind(call, &entry, input.clone());
-        let kept = self.keep(&input);
-        let mutation = self.received_input.take().and_then(|(sent, digest)| {
-            let reason = "defaults of the contract were filled in";
-            let (before, after) = ((&sent, &digest), (&input, &kept));
-            inputs::mutation(MutationSource::Runtime, "haft", reason, before, after)
-        });
+impl Deref for PlannedCall {
+    type Target = BoundPlan;
+
+    fn deref(&self) -> &BoundPlan {
+        &self.bound
+    }
+}
+
+impl PlannedCall {
+    pub(crate) fn origin(&self) -> &Arc<Origin> {
+        &self.origin
+    }
+
+    pub(crate) fn call(&self) -> &Call {
+        &self.origin.call
+    }
+
+    pub(crate) fn reached(&self) -> Reached {
+        Reached {
+            entry: Some(self.entry.clone()),
+            intent: self.origin.intent.clone(),
+            plan: Some(self.plan.clone()),
+        }
+    }
+}
+
+impl DeduplicatedCall {
+    /// Plans the call: validates values, routes it, and runs the driver's preflight.
+    pub fn plan(self, context: &mut CallContext<'_>) -> Result<PlannedCall, StoppedCall> {
+        let (origin, ValidInput { entry, value, received }) = self.into_parts();
+        let planned = context.plan_input(&origin, &entry, value.clone());
+        let kept = context.keep(&value);
+        let reason = "defaults of the contract were filled in";
+        let (before, after) = ((&received.value, &received.digest), (&value, &kept));
+        let mutation = inputs::mutation(MutationSource::Runtime, "haft", reason, before, after);
         let known = planned.as_ref().ok();
-        self.recorder.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
+        context.recorder.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
             plan: known.map(|known| known.plan.digest.clone()),
             driver: known.map(|known| known.plan.route.driver.clone()),
             driver_version: known.map(|known| known.driver_version.to_string()),
@@ -58,47 +89,64 @@ impl CallPipeline<'_> {
             schema: entry.schema_digest().clone(),
             observable_input: kept,
             mutations: mutation.into_iter().collect(),
-            facts: known.map_or_else(|| facts(&entry, &input), |known| known.facts),
+            facts: known.map_or_else(|| facts(&entry, &value), |known| known.facts),
         })));
-        let planned = self.recorder.phase_of(CallPhase::ValidateValues, planned)?;
-        self.recorder.phase(CallPhase::PrepareObservableInput, haft_model::PhaseOutcome::Ok);
-        self.plan = Some(planned.plan.clone());
+        let planned = context.recorder.phase_of(CallPhase::ValidateValues, planned);
+        let planned = planned.map_err(|stop| {
+            let intent = origin.intent.clone();
+            Reached { entry: Some(entry), intent, plan: None }.stopped(stop)
+        })?;
+        context.recorder.phase(CallPhase::PrepareObservableInput, PhaseOutcome::Ok);
         Ok(planned)
     }
+}
 
-    /// Plans a call for a valid input, without side effects.
-    pub(crate) fn bind(
+impl CallContext<'_> {
+    /// Plans a deduplicated call for a valid input, without side effects.
+    pub(crate) fn plan_input(
         &self,
-        call: &Call,
+        origin: &Arc<Origin>,
         entry: &Arc<CatalogEntry>,
         input: Value,
-    ) -> Result<BoundPlan, Stop> {
-        let outlook = self.routing_outlook(call, entry, &input, Vec::new());
-        BoundPlan::of(&self.world, call, entry, input, &outlook)
+    ) -> Result<PlannedCall, Stop> {
+        let bound = self.bind(origin, entry, input, Vec::new())?;
+        Ok(PlannedCall { origin: origin.clone(), bound })
     }
 
-    /// Routing inputs: driver states, and drivers to avoid (tried ones and open circuits).
-    pub(crate) fn routing_outlook(
+    /// Plans a call for another driver than those that were tried, with the input as it is.
+    pub(crate) fn plan_elsewhere(
         &self,
-        call: &Call,
-        entry: &CatalogEntry,
-        input: &Value,
-        mut avoid: Vec<AvoidedDriver>,
-    ) -> Outlook {
-        let now = self.recorder.now();
-        avoid.extend(self.runtime.resting(&self.world, call, entry, input, now));
-        Outlook { states: self.states.clone(), avoid }
+        before: &PlannedCall,
+        tried: Vec<AvoidedDriver>,
+    ) -> Result<PlannedCall, Stop> {
+        let input = before.plan.input.clone();
+        let bound = self.bind(&before.origin, &before.entry, input, tried)?;
+        Ok(PlannedCall { origin: before.origin.clone(), bound })
     }
 
     /// Validates an input that a hook or an approver changed, and plans the call for it.
-    pub(crate) fn rebind(
+    pub(crate) fn plan_changed(
         &self,
-        call: &Call,
+        origin: &Arc<Origin>,
         entry: &Arc<CatalogEntry>,
         input: Value,
-    ) -> Result<BoundPlan, Stop> {
+    ) -> Result<PlannedCall, Stop> {
         let input = validate::parse(entry, input, Sender::Host)?;
-        self.bind(call, entry, input)
+        self.plan_input(origin, entry, input)
+    }
+
+    /// Routes an input by driver states and open circuits, past drivers that were tried.
+    pub(crate) fn bind(
+        &self,
+        origin: &Origin,
+        entry: &Arc<CatalogEntry>,
+        input: Value,
+        mut avoid: Vec<AvoidedDriver>,
+    ) -> Result<BoundPlan, Stop> {
+        let (call, now) = (&*origin.call, self.recorder.now());
+        avoid.extend(self.runtime.resting(&self.world, call, entry, &input, now));
+        let outlook = Outlook { states: origin.states.clone(), avoid };
+        BoundPlan::of(&self.world, call, entry, input, &outlook)
     }
 }
 
@@ -139,7 +187,7 @@ impl BoundPlan {
             status: binding.status(entry),
             enforces_key: binding.enforces_key(),
             driver,
-            plan,
+            plan: Arc::new(plan),
         })
     }
 }

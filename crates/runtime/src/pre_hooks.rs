@@ -8,15 +8,16 @@ use std::sync::Arc;
 use haft_catalog::CatalogEntry;
 use haft_driver::{Hook, HookAnswer, HookInput};
 use haft_model::{
-    Call, CallPhase, Code, Decision, Digest, Event, HookPoint, HookRun, HookStarted, Layer,
-    Mutation, MutationSource, Opinion, PhaseOutcome, Plan, Reported, Says, Stop, Timestamp,
+    CallPhase, Code, Decision, Digest, Event, HookPoint, HookRun, HookStarted, Layer, Mutation,
+    MutationSource, Opinion, PhaseOutcome, Plan, Reported, Says, Stop, Timestamp,
 };
 use serde_json::Value;
 
 use crate::catch_panic::{CatchPanic, caught};
+use crate::context::CallContext;
 use crate::inputs;
-use crate::pipeline::{CallPipeline, Halt};
-use crate::plan::BoundPlan;
+use crate::pipeline::StoppedCall;
+use crate::plan::{BoundPlan, PlannedCall};
 use crate::redact::put_back;
 
 /// Outcome of the hooks around a decision.
@@ -28,50 +29,56 @@ pub(crate) struct HookOpinions {
     pub(crate) no: Option<Stop>,
 }
 
-/// A plan after its pre-hooks, with their opinions.
-pub(crate) struct HookedPlan {
-    pub(crate) planned: BoundPlan,
-    pub(crate) opinions: Vec<Opinion>,
+/// A planned call after its pre-hooks, with their opinions.
+pub struct ReviewedPlan {
+    planned: PlannedCall,
+    opinions: Vec<Opinion>,
 }
 
-impl CallPipeline<'_> {
-    pub(crate) async fn run_pre_hooks(
-        &mut self,
-        call: &Call,
-        planned: BoundPlan,
-    ) -> Result<HookedPlan, Halt> {
-        let world = self.world.clone();
-        let hooks = concerned(&world.hooks, HookPoint::PreToolUse, &planned);
-        if hooks.is_empty() {
-            self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Skipped);
-            return Ok(HookedPlan { planned, opinions: Vec::new() });
-        }
-        let mut heard = HookedPlan { planned, opinions: Vec::new() };
-        for hook in hooks {
-            let outcome = self.run_pre_hook(call, hook, &mut heard).await;
-            if outcome.is_err() {
-                self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Failed);
-            }
-            outcome?;
-        }
-        self.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Ok);
-        self.plan = Some(heard.planned.plan.clone());
-        Ok(heard)
+impl ReviewedPlan {
+    /// A recovered call whose plan changed while its question was open: policy evaluates it like a
+    /// new one, and hooks do not run twice for one call.
+    pub(crate) fn of_record(planned: PlannedCall, opinions: Vec<Opinion>) -> ReviewedPlan {
+        ReviewedPlan { planned, opinions }
     }
 
+    pub(crate) fn into_parts(self) -> (PlannedCall, Vec<Opinion>) {
+        (self.planned, self.opinions)
+    }
+}
+
+impl PlannedCall {
+    /// Runs the pre-hooks, which may deny or change the call.
+    pub async fn review(self, context: &mut CallContext<'_>) -> Result<ReviewedPlan, StoppedCall> {
+        let world = context.world.clone();
+        let hooks = concerned(&world.hooks, HookPoint::PreToolUse, &self);
+        let outcome = if hooks.is_empty() { PhaseOutcome::Skipped } else { PhaseOutcome::Ok };
+        let reached = self.reached();
+        let mut reviewed = ReviewedPlan { planned: self, opinions: Vec::new() };
+        for hook in hooks {
+            if let Err(stop) = context.run_pre_hook(hook, &mut reviewed).await {
+                context.recorder.phase(CallPhase::PreHooks, PhaseOutcome::Failed);
+                return Err(reached.stopped(stop));
+            }
+        }
+        context.recorder.phase(CallPhase::PreHooks, outcome);
+        Ok(reviewed)
+    }
+}
+
+impl CallContext<'_> {
     async fn run_pre_hook(
         &mut self,
-        call: &Call,
         hook: &Arc<dyn Hook>,
-        heard: &mut HookedPlan,
-    ) -> Result<(), Halt> {
+        reviewed: &mut ReviewedPlan,
+    ) -> Result<(), Stop> {
         let name = hook.name().to_owned();
         let started_at = self.recorder.now();
         let point = hook.point();
         self.recorder.note(Event::PreHookStarted(HookStarted { hook: name.clone(), point }));
-        let shown = self.redacted_plan(&heard.planned.plan);
+        let shown = self.redacted_plan(&reviewed.planned.plan);
         let about = HookInput {
-            actor: &call.actor,
+            actor: &shown.actor,
             plan: &shown,
             observable_input: &shown.input,
             decision: None,
@@ -85,25 +92,24 @@ impl CallPipeline<'_> {
                 Code::HookFailed,
                 format!("hook `{name}` could not be heard: {fault}"),
             )),
-            Ok(answer) => self.apply_hook_answer(call, hook.as_ref(), answer, heard, &mut run),
+            Ok(answer) => self.apply_hook_answer(hook.as_ref(), answer, reviewed, &mut run),
         };
         self.recorder.note(Event::PreHookCompleted(Box::new(run)));
-        Ok(outcome?)
+        outcome
     }
 
     /// Applies a hook's answer: an opinion, a changed input or a stop.
     fn apply_hook_answer(
         &mut self,
-        call: &Call,
         hook: &dyn Hook,
         answer: HookAnswer,
-        heard: &mut HookedPlan,
+        reviewed: &mut ReviewedPlan,
         run: &mut HookRun,
     ) -> Result<(), Stop> {
         if let Some((says, reason)) = answer.opinion {
             let opinion = self.opinion(hook, says, &reason);
             run.opinion = Some(opinion.clone());
-            heard.opinions.push(opinion);
+            reviewed.opinions.push(opinion);
         }
         if let Some(reason) = answer.stop {
             return Err(Stop::new(
@@ -112,13 +118,13 @@ impl CallPipeline<'_> {
             ));
         }
         if let Some(input) = answer.updated_input {
-            let entry = heard.planned.entry.clone();
+            let entry = reviewed.planned.entry.clone();
             let reason = answer.message.as_deref().unwrap_or("the hook changed the input");
             let mut input = input;
-            let shown = self.redacted_input(&heard.planned.plan);
-            let (planned, mutation) = put_back(&mut input, &shown, &heard.planned.plan.input)
+            let shown = self.redacted_input(&reviewed.planned.plan);
+            let (planned, mutation) = put_back(&mut input, &shown, &reviewed.planned.plan.input)
                 .and_then(|()| {
-                    self.rebind_changed_input(call, &entry, &heard.planned, input, |_| {
+                    self.rebind_changed_input(&entry, &reviewed.planned, input, |_| {
                         (MutationSource::Hook, hook.name().to_owned(), reason.to_owned())
                     })
                 })
@@ -133,7 +139,7 @@ impl CallPipeline<'_> {
                     )
                 })?;
             run.mutation = mutation;
-            heard.planned = planned;
+            reviewed.planned = planned;
         }
         Ok(())
     }
@@ -141,16 +147,15 @@ impl CallPipeline<'_> {
     /// Plans the call for a changed input and returns the mutation.
     pub(crate) fn rebind_changed_input(
         &mut self,
-        call: &Call,
         entry: &Arc<CatalogEntry>,
-        before: &BoundPlan,
+        before: &PlannedCall,
         input: Value,
-        source: impl FnOnce(&BoundPlan) -> (MutationSource, String, String),
-    ) -> Result<(BoundPlan, Option<Mutation>), Stop> {
-        self.redactor.learn(&input);
-        let after = self.rebind(call, entry, input)?;
+        source: impl FnOnce(&PlannedCall) -> (MutationSource, String, String),
+    ) -> Result<(PlannedCall, Option<Mutation>), Stop> {
+        self.privacy.redactor.learn(&input);
+        let after = self.plan_changed(before.origin(), entry, input)?;
         let (kind, by, reason) = source(&after);
-        let reason = self.redactor.text(&reason).0;
+        let reason = self.privacy.redactor.text(&reason).0;
         let kept = self.keep(&after.plan.input);
         let earlier = Digest::of_bytes(&haft_model::canonical(&before.plan.input));
         let mutation = inputs::mutation(
@@ -218,7 +223,8 @@ impl CallPipeline<'_> {
             Layer::Classifier => Layer::Classifier,
             _ => Layer::Hook,
         };
-        let opinion = Opinion::new(layer, says, self.redactor.text(reason).0).by(hook.name());
+        let opinion =
+            Opinion::new(layer, says, self.privacy.redactor.text(reason).0).by(hook.name());
         Opinion { trusted: hook.trusted(), ..opinion }
     }
 
@@ -230,11 +236,11 @@ impl CallPipeline<'_> {
         started_at: Timestamp,
         answer: &Result<HookAnswer, String>,
     ) -> HookRun {
-        let clean = |text: &String| self.redactor.text(text).0;
+        let clean = |text: &String| self.privacy.redactor.text(text).0;
         let said = answer.as_ref().ok();
         let mut context = said.map(|said| said.additional_context.clone()).unwrap_or_default();
         for added in &mut context {
-            self.redactor.everywhere(added);
+            self.privacy.redactor.everywhere(added);
         }
         HookRun {
             hook: name.to_owned(),
@@ -260,7 +266,7 @@ impl CallPipeline<'_> {
             sequence,
             status: "running".to_owned(),
             elapsed_ms: u64::try_from(elapsed).unwrap_or_default(),
-            progress: self.redactor.progress(progress),
+            progress: self.privacy.redactor.progress(progress),
             cancel: None,
         });
         self.recorder.note(Event::Progressed(Box::new(reported)));
@@ -269,7 +275,7 @@ impl CallPipeline<'_> {
     /// The redacted input that hooks and approvers see.
     pub(crate) fn redacted_input(&self, plan: &Plan) -> Value {
         let mut shown = plan.input.clone();
-        self.redactor.value(&mut shown);
+        self.privacy.redactor.value(&mut shown);
         shown
     }
 

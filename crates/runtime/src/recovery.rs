@@ -14,21 +14,24 @@ use haft_catalog::Sender;
 use haft_driver::BoxFuture;
 use haft_ledger::{Disclosure, Fence, QuestionRecord, RunFilter};
 use haft_model::{
-    Audience, Call, Code, Digest, DualTime, Envelope, Event, InvocationId, PhaseLine,
-    QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
+    Audience, Call, CallPhase, Code, Digest, DualTime, Envelope, Event, InvocationId, PhaseLine,
+    PhaseOutcome, QuestionState, Status, Stop, TakenOver, Trace, Verdict, utc_day,
 };
-use haft_policy::{Permit, recorded_opinions};
+use haft_policy::recorded_opinions;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::approval::{Ending, PermittedCall};
+use crate::approval::Ending;
 use crate::batch::TaskSet;
+use crate::context::{CallContext, CallRequest};
+use crate::idempotency::Origin;
 use crate::in_flight::InFlightCall;
-use crate::pipeline::{CallPipeline, Halt};
-use crate::plan::BoundPlan;
-use crate::quota;
+use crate::permit::PermittedCall;
+use crate::pipeline::{CallOutcome, Halt, Reached, StoppedCall};
+use crate::plan::PlannedCall;
+use crate::pre_hooks::ReviewedPlan;
 use crate::recorder::{Recorder, RecorderStart, TakenUp, unrecorded};
-use crate::runtime::{called_off, later};
+use crate::runtime::called_off;
 use crate::validate;
 use crate::{CallOptions, Patience, Runtime, Unsent};
 pub(crate) use history::CallHistory;
@@ -126,17 +129,17 @@ impl Runtime {
     pub(crate) async fn end_waiting_with(
         &self,
         id: &InvocationId,
-        reason: impl FnOnce(&mut CallPipeline<'_>) -> Option<Stop>,
+        reason: impl FnOnce(&mut CallContext<'_>) -> Option<Stop>,
     ) -> Result<bool, Stop> {
         let Some(claimed) = self.claim(id).await? else { return Ok(false) };
         let history = self.history(id).await?;
-        let mut pipeline = self.restart_pipeline(id, claimed, &history).await?;
-        let stop = match pipeline.last_question(id).await? {
-            Some(record) => pipeline.withdrawn(&record.question),
+        let (mut context, reached) = self.restart(id, claimed, &history).await?;
+        let stop = match context.last_question(id).await? {
+            Some(record) => context.withdrawn(&record.question),
             None => called_off("while a person was asked"),
         };
-        let stop = reason(&mut pipeline).unwrap_or(stop);
-        pipeline.finish(Err(Halt::from(stop))).await;
+        let stop = reason(&mut context).unwrap_or(stop);
+        context.finish(Err(reached.stopped(stop))).await;
         Ok(true)
     }
 
@@ -174,33 +177,34 @@ impl Runtime {
         attended: Attendance,
     ) -> Result<RecoveryOutcome, Stop> {
         let history = self.history(id).await?;
-        let mut pipeline = self.restart_pipeline(id, claimed, &history).await?;
-        pipeline.unattended = attended == Attendance::No;
+        let (mut context, reached) = self.restart(id, claimed, &history).await?;
+        context.request.unattended = attended == Attendance::No;
         let outcome = match history.submitted() {
-            true => pipeline.look_up_effect(&history, id).await,
-            false => match pipeline.resume_stages(&history, id).await {
-                Ok(Some(output)) => output,
+            true => context.look_up_effect(&history, &reached, id).await,
+            false => match context.resume_stages(&history, &reached, id).await {
+                Ok(Some(outcome)) => outcome,
                 Ok(None) => {
-                    pipeline.recorder.release().await;
+                    context.recorder.release().await;
                     return Ok(RecoveryOutcome::StillWaiting);
                 }
-                Err(stop) => Err(Halt::from(stop)),
+                Err(stop) => Err(reached.stopped(stop)),
             },
         };
-        if let Err(Halt::Pending(_)) = &outcome {
-            pipeline.finish(outcome).await;
-            return Ok(RecoveryOutcome::StillWaiting);
-        }
-        Ok(RecoveryOutcome::Finished(Box::new(pipeline.finish(outcome).await)))
+        let waits = matches!(&outcome, Err(StoppedCall { halt: Halt::Pending(_), .. }));
+        let envelope = context.finish(outcome).await;
+        Ok(match waits {
+            true => RecoveryOutcome::StillWaiting,
+            false => RecoveryOutcome::Finished(Box::new(envelope)),
+        })
     }
 
-    /// Rebuilds the pipeline of a call at its last recorded state.
-    async fn restart_pipeline<'r>(
+    /// Rebuilds the context of a call at its last recorded state, and how far the call came.
+    async fn restart<'r>(
         &'r self,
         id: &InvocationId,
         claimed: ClaimedCall<'r>,
         history: &CallHistory,
-    ) -> Result<CallPipeline<'r>, Stop> {
+    ) -> Result<(CallContext<'r>, Reached), Stop> {
         let ClaimedCall { fence, leased, in_flight } = claimed;
         let began = history.facts.first().map_or_else(|| self.clock.now(), |fact| fact.at);
         let age = self.clock.now().as_microsecond().saturating_sub(began.as_microsecond());
@@ -219,29 +223,36 @@ impl Runtime {
             }),
         };
         let recorder = Recorder::open(self.clock.clone(), self.store.clone(), opening);
-        let mut pipeline = CallPipeline::with(self, recorder, in_flight, &history.start.requested);
-        pipeline.trace = Trace::of_call(id, &history.start.native);
-        pipeline.audience = Audience::of_call(&history.start.channel, &history.start.actor);
-        pipeline.executed = history.submitted();
-        pipeline.attempt = history.attempts() + 1;
-        pipeline.entry = pipeline.world.snapshot.find(&history.start.requested).cloned();
-        pipeline.intent = history.intent();
-        let carrying = pipeline.intent.as_ref().map(|intent| self.single_flight.take(intent, id));
-        pipeline.flight = carrying.and_then(Result::ok);
-        pipeline.scheduler_policy =
-            history.start.batch.as_ref().and_then(|place| place.policy.clone());
-        if let Some(original) = &history.start.compensates {
-            pipeline.discretion.unknown = true;
-            pipeline.undo_on(&history.start.actor, original).await?;
+        let start = &history.start;
+        let request = CallRequest {
+            tool: start.requested.clone(),
+            audience: Audience::of_call(&start.channel, &start.actor),
+            trace: Trace::of_call(id, &start.native),
+            scheduler_policy: start.batch.as_ref().and_then(|place| place.policy.clone()),
+            ..CallRequest::default()
+        };
+        let mut context = CallContext::with(self, recorder, in_flight, request);
+        context.attempts.executed = history.submitted();
+        context.attempts.number = history.attempts() + 1;
+        let reached = Reached {
+            entry: context.world.snapshot.find(&start.requested).cloned(),
+            intent: history.intent().map(Arc::new),
+            plan: None,
+        };
+        let flight = reached.intent.as_ref().map(|intent| self.single_flight.take(intent, id));
+        context.waiters.flight = flight.and_then(Result::ok);
+        if let Some(original) = &start.compensates {
+            context.privacy.discretion.unknown = true;
+            context.undo_on(&start.actor, original).await?;
         }
-        let sent = self.value(id, &history.start.model_input.digest).await?;
-        pipeline.redactor.learn(&sent);
-        pipeline.recorder.note(Event::TakenOver(TakenOver {
+        let sent = self.value(id, &start.model_input.digest).await?;
+        context.privacy.redactor.learn(&sent);
+        context.recorder.note(Event::TakenOver(TakenOver {
             fence: fence.0,
             reason: "no process held its lease".to_owned(),
         }));
-        pipeline.close_forms(id).await?;
-        Ok(pipeline)
+        context.close_forms(id).await?;
+        Ok((context, reached))
     }
 
     /// Payload of this call, as JSON.
@@ -254,29 +265,29 @@ impl Runtime {
     }
 }
 
-type RecoveryResult = Result<haft_driver::Output, Halt>;
-
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Resumes from the approval question that the call waits for; `None` while it is open.
     async fn resume_stages(
         &mut self,
         history: &CallHistory,
+        reached: &Reached,
         id: &InvocationId,
-    ) -> Result<Option<RecoveryResult>, Stop> {
+    ) -> Result<Option<CallOutcome>, Stop> {
         let died = || {
             Stop::new(Code::Internal, "the process died before anything was sent")
                 .help("call it again")
         };
         let Some(record) = self.last_question(id).await? else {
-            return match self.still_allowed(history, id).await? {
-                Some((call, permitted)) => Ok(Some(
-                    self.told_and_run(history.undelivered_decision(), &call, permitted).await,
-                )),
+            return match self.still_allowed(history, reached, id).await? {
+                Some(permitted) => {
+                    let decided = history.undelivered_decision();
+                    Ok(Some(self.tell_and_run(decided, permitted).await))
+                }
                 None => Err(died()),
             };
         };
-        match self.restore_plan(history, id, history.judged()).await {
-            Ok((call, planned)) => self.answered_since(history, call, planned, record).await,
+        match self.restore_plan(history, reached, id, history.judged()).await {
+            Ok(planned) => Ok(self.answered_since(history, reached, planned, record).await),
             Err(stop) => {
                 self.close(&record.question, QuestionState::Withdrawn, "it cannot run any more");
                 Err(stop)
@@ -290,83 +301,72 @@ impl CallPipeline<'_> {
     async fn still_allowed(
         &mut self,
         history: &CallHistory,
+        reached: &Reached,
         id: &InvocationId,
-    ) -> Result<Option<(Call, PermittedCall)>, Stop> {
+    ) -> Result<Option<PermittedCall>, Stop> {
         let (Unsent::Run, Some(decided)) = (self.runtime.options.unsent, history.allowed()) else {
             return Ok(None);
         };
         self.still_in_time().await?;
-        let (call, planned) = self.restore_plan(history, id, history.ran()).await?;
+        let planned = self.restore_plan(history, reached, id, history.ran()).await?;
         let call_input = self.keep(&planned.plan.input);
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
         let same = frozen == Some(&call_input.digest) && history.by(&planned);
         let world = self.world.clone();
         let hooks = world.hooks.iter().map(|hook| (hook.name(), hook.trusted()));
-        let heard = recorded_opinions(&decided.decision, hooks);
-        let decision = self.judged(&world, &planned, &heard).await?;
+        let opinions = recorded_opinions(&decided.decision, hooks);
+        let decision = self.judged(&world, &planned, &opinions).await?;
         if !same || decision.verdict != Verdict::Allow {
             return Ok(None);
         }
-        let until = later(self.recorder.now(), self.runtime.options.permit);
-        let permit = Permit::of_decision(&decision, &planned.plan, self.recorder.id(), until);
-        let let_through = quota::let_through(&world, &decision);
-        let heard = Some(heard);
-        self.plan = Some(planned.plan.clone());
-        Ok(permit.map(|permit| {
-            (call, PermittedCall { planned, permit, call_input, heard, let_through })
-        }))
+        self.permit(planned, &decision, opinions).map(Some)
     }
 
-    /// Rebuilds the call and its plan, with the input that was judged or that ran, against today's
-    /// catalog.
+    /// Rebuilds the planned call, with the input that was judged or that ran, against today's
+    /// catalog. Its record stands for its deduplication.
     async fn restore_plan(
         &mut self,
         history: &CallHistory,
+        reached: &Reached,
         id: &InvocationId,
         input: Option<Digest>,
-    ) -> Result<(Call, BoundPlan), Stop> {
+    ) -> Result<PlannedCall, Stop> {
         let call = self.call_again(history, id).await?;
         let input = input.ok_or_else(|| Stop::new(Code::Internal, "nothing was judged"))?;
         let input = self.runtime.value(id, &input).await?;
-        self.redactor.learn(&input);
-        let today = utc_day(self.recorder.now());
-        let entry = self.world.snapshot.select(&history.start.requested, today)?.clone();
+        self.privacy.redactor.learn(&input);
+        let now = self.recorder.now();
+        let entry = self.world.snapshot.select(&history.start.requested, utc_day(now))?.clone();
         let input = validate::parse(&entry, input, Sender::Host)?;
-        self.load_driver_states(&call, &entry).await;
-        let planned = self.bind(&call, &entry, input)?;
-        Ok((call, planned))
+        let states = self.world.states_for_use(&entry, &call.actor, now).await;
+        let origin = Origin::of_record(call, reached.intent.clone(), states);
+        self.plan_input(&origin, &entry, input)
     }
 
-    /// Applies the answers that approvers gave since.
+    /// Applies the answers that approvers gave since; `None` while the question is open.
     async fn answered_since(
         &mut self,
         history: &CallHistory,
-        call: Call,
-        planned: BoundPlan,
+        reached: &Reached,
+        planned: PlannedCall,
         record: QuestionRecord,
-    ) -> Result<Option<RecoveryResult>, Stop> {
-        let undelivered_decision = history.undelivered_decision_for(self);
-        let question = record.question.clone();
-        match self.ended(&call, &planned, &question, &record).await {
-            Ok(None) => Ok(None),
+    ) -> Option<CallOutcome> {
+        let decided = history.undelivered_decision_for(self);
+        match self.ended(&planned, &record.question, &record).await {
+            Ok(None) => None,
             Ok(Some(Ending::Permitted(permitted))) => {
-                self.plan = Some(permitted.planned.plan.clone());
-                let phase = haft_model::CallPhase::Permission;
-                self.recorder.phase(phase, haft_model::PhaseOutcome::Ok);
-                Ok(Some(self.told_and_run(undelivered_decision, &call, *permitted).await))
+                self.recorder.phase(CallPhase::Permission, PhaseOutcome::Ok);
+                Some(self.tell_and_run(decided, *permitted).await)
             }
             Ok(Some(Ending::AskAgain(planned))) => {
-                let heard =
-                    crate::pre_hooks::HookedPlan { planned: *planned, opinions: Vec::new() };
                 let options = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
-                match self.authorize(&call, heard, &options).await {
-                    Ok(permitted) => {
-                        Ok(Some(self.execute_permitted(&call, permitted, &options).await))
-                    }
-                    Err(halt) => Ok(Some(Err(halt))),
-                }
+                let reviewed = ReviewedPlan::of_record(*planned, Vec::new());
+                Some(match reviewed.authorize(self, &options).await {
+                    Ok(permitted) => permitted.execute(self, &options).await,
+                    Err(stopped) => Err(stopped),
+                })
             }
-            Err(halt) => Ok(Some(Err(halt))),
+            Err(halt) => Some(Err(reached.stopped(halt))),
         }
     }
 

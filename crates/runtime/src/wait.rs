@@ -6,12 +6,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use crate::CallOptions;
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
 
 /// Time after which a waiting or running call becomes visible to other processes.
 pub(crate) const QUIET: Duration = Duration::from_millis(100);
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Waits for a future; `None` on cancellation by the caller or an operator, even if the value
     /// is ready.
     pub(crate) async fn unless_called_off<T>(

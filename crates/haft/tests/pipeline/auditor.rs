@@ -69,6 +69,10 @@ const LOOKING: [&str; 13] = [
     "why",
 ];
 
+/// Stages of a call: each takes a value that only the stage before makes, so only the entries above
+/// reach them.
+const STAGES: [&str; 4] = ["authorize", "deduplicate", "execute", "finish"];
+
 /// The names of the public functions of a crate that are told who acts.
 fn told_who_acts(folder: &Path, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -104,8 +108,9 @@ fn every_entry_told_who_acts_is_placed() {
         told_who_acts(&crates.join(name), &mut found);
     }
     assert!(found.contains("cancel") && found.contains("log_in"), "{found:?}");
-    let placed =
-        |name: &&String| CHANGING.contains(&name.as_str()) || LOOKING.contains(&name.as_str());
+    let placed = |name: &&String| {
+        [&CHANGING[..], &LOOKING, &STAGES].iter().any(|list| list.contains(&name.as_str()))
+    };
     let unplaced: Vec<&String> = found.iter().filter(|name| !placed(name)).collect();
     assert!(unplaced.is_empty(), "say whether these change something: {unplaced:?}");
 }

@@ -3,14 +3,14 @@
 use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{ApprovalBinding, Code, Decision, Digest, Mutation, Question, QuestionId, Stop};
 
-use crate::pipeline::CallPipeline;
-use crate::plan::BoundPlan;
+use crate::context::CallContext;
+use crate::plan::PlannedCall;
 use crate::recorder::unrecorded;
 use crate::runtime::later;
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Builds the question for the approvers that the decision needs, with the redacted input.
-    pub(super) fn question(&mut self, planned: &BoundPlan, decision: Decision) -> Question {
+    pub(super) fn question(&mut self, planned: &PlannedCall, decision: Decision) -> Question {
         let (id, now) = (self.next_question(), self.recorder.now());
         let contract = &planned.entry.contract;
         let who = &planned.plan.actor.id;
@@ -31,8 +31,8 @@ impl CallPipeline<'_> {
 
     /// The id of the next question of this call; the first has no number.
     pub(crate) fn next_question(&mut self) -> QuestionId {
-        self.questions_asked += 1;
-        let id = match self.questions_asked {
+        self.approvals.questions_asked += 1;
+        let id = match self.approvals.questions_asked {
             1 => self.recorder.id().part("apr"),
             number => self.recorder.id().numbered("apr", number),
         };
@@ -40,7 +40,7 @@ impl CallPipeline<'_> {
     }
 
     /// Approval binding: the exact plan that an approval of this question covers.
-    pub(crate) fn bound(&self, planned: &BoundPlan) -> ApprovalBinding {
+    pub(crate) fn bound(&self, planned: &PlannedCall) -> ApprovalBinding {
         let plan = &planned.plan;
         ApprovalBinding {
             invocation: self.recorder.id().clone(),

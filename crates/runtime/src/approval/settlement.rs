@@ -4,23 +4,24 @@
 
 use haft_ledger::QuestionRecord;
 use haft_model::{
-    ApprovalAnswer, Call, Code, Decision, Layer, Mutation, MutationSource, Opinion, Question,
+    ApprovalAnswer, Code, Decision, Layer, Mutation, MutationSource, Opinion, Question,
     QuestionState, Says, Stop, Verdict, utc_day,
 };
 use haft_policy::{Permit, Settlement, settle};
 use serde_json::Value;
 
-use super::{Ending, PeoplesAnswer, PermittedCall};
-use crate::pipeline::{CallPipeline, Halt};
-use crate::plan::BoundPlan;
+use super::{Ending, PeoplesAnswer};
+use crate::context::CallContext;
+use crate::permit::PermittedCall;
+use crate::pipeline::Halt;
+use crate::plan::PlannedCall;
 use crate::recorder::unrecorded;
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Settles a question; `None` while it is open.
     pub(crate) async fn ended(
         &mut self,
-        call: &Call,
-        planned: &BoundPlan,
+        planned: &PlannedCall,
         question: &Question,
         record: &QuestionRecord,
     ) -> Result<Option<Ending>, Halt> {
@@ -30,7 +31,7 @@ impl CallPipeline<'_> {
         }
         // Catalog and policy may have been reloaded while the question was open.
         self.world = self.runtime.world();
-        let (current, mutation) = match self.as_of_now(call, planned, record).await {
+        let (current, mutation) = match self.as_of_now(planned, record).await {
             Ok(current) => current,
             Err(stop) => {
                 self.close(question, QuestionState::Withdrawn, "what it was about cannot run now");
@@ -73,26 +74,32 @@ impl CallPipeline<'_> {
     /// one.
     async fn as_of_now(
         &mut self,
-        call: &Call,
-        planned: &BoundPlan,
+        planned: &PlannedCall,
         record: &QuestionRecord,
-    ) -> Result<(BoundPlan, Option<Mutation>), Stop> {
+    ) -> Result<(PlannedCall, Option<Mutation>), Stop> {
         let today = utc_day(self.recorder.now());
         let tool = planned.plan.tool.to_string();
         let entry = self.world.snapshot.select(&tool, today)?.clone();
         let Some(answer) = edited(&record.answers) else {
-            return Ok((self.rebind(call, &entry, planned.plan.input.clone())?, None));
+            return Ok((
+                self.plan_changed(planned.origin(), &entry, planned.plan.input.clone())?,
+                None,
+            ));
         };
         let input = self.edited_input(answer).await?;
         let by = answer.by.to_string();
-        self.rebind_changed_input(call, &entry, planned, input, |_| {
+        self.rebind_changed_input(&entry, planned, input, |_| {
             (MutationSource::PermissionPrompt, by, "the approver edited it".into())
         })
     }
 
     /// Evaluates policy again: an approver cannot approve what a rule denies, be it an edited input
     /// or a rule added while the question was open.
-    async fn still_lawful(&mut self, planned: &BoundPlan, question: &Question) -> Result<(), Halt> {
+    async fn still_lawful(
+        &mut self,
+        planned: &PlannedCall,
+        question: &Question,
+    ) -> Result<(), Halt> {
         let world = self.world.clone();
         let decision = self.judged(&world, planned, &[]).await?;
         match decision.verdict {
@@ -124,14 +131,15 @@ impl CallPipeline<'_> {
 
     async fn permitted(
         &mut self,
-        planned: BoundPlan,
+        planned: PlannedCall,
         permit: Permit,
         decision: Decision,
         answer: PeoplesAnswer<'_>,
     ) -> Result<PermittedCall, Halt> {
-        let call_input = self.keep(&planned.plan.input);
-        self.decided(&planned, decision, Some(call_input.clone()), Some(answer)).await?;
-        Ok(PermittedCall { planned, permit, call_input, heard: None, let_through: Vec::new() })
+        let permitted = self.permit_by_people(planned, permit);
+        let call_input = Some(permitted.call_input().clone());
+        self.decided(permitted.planned(), decision, call_input, Some(answer)).await?;
+        Ok(permitted)
     }
 
     async fn edited_input(&self, answer: &ApprovalAnswer) -> Result<Value, Stop> {

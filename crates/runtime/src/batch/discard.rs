@@ -93,8 +93,8 @@ impl<'r> BatchHandle<'r> {
     async fn withdraw(&self, index: usize, reason: &str) -> Result<bool, Stop> {
         let Some(id) = self.ids.get(index) else { return Ok(false) };
         let discarded = self.discarded(reason, None);
-        let ended = self.runtime.end_waiting_with(id, |pipeline| {
-            pipeline.recorder.note(Event::BatchDiscarded(discarded));
+        let ended = self.runtime.end_waiting_with(id, |context| {
+            context.recorder.note(Event::BatchDiscarded(discarded));
             Some(superseded(reason))
         });
         ended.await

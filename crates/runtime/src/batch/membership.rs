@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_driver::Output;
+use haft_driver::Failure;
 use haft_model::{
     AbortReason, BatchDiscarded, Call, CauseDetail, Code, ContextModified, Envelope, Event,
     InvocationId, Reported, ResultStatus, SchedulerPolicy, Stop,
@@ -13,7 +13,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::BatchTurn;
 use super::discard::{SUBMITTED, superseded};
 use super::scheduler::{BatchScheduler, Fate};
-use crate::pipeline::{CallPipeline, Halt};
+use crate::context::CallContext;
+use crate::pipeline::{CallOutcome, Halt, StoppedCall};
+use crate::plan::BoundPlan;
 use crate::queue::{Slot, SlotRequest};
 use crate::runtime::called_off;
 use crate::{CallOptions, Runtime};
@@ -127,18 +129,18 @@ impl Runtime {
         membership: Membership,
     ) -> Envelope {
         let mut leaving = Leaving { membership: membership.clone(), fate: Fate::Badly };
-        let mut pipeline = CallPipeline::begin(self, &call, id);
-        membership.scheduler.listens(membership.index, pipeline.in_flight.wish.clone());
-        pipeline.membership = Some(membership.clone());
-        pipeline.recorder.membership = Some(membership.clone());
-        pipeline.scheduler_policy = Some(membership.policy.clone());
-        let outcome = pipeline.run(&call, &options).await;
+        let mut context = CallContext::begin(self, &call, id);
+        let call = Arc::new(call);
+        membership.scheduler.listens(membership.index, context.in_flight.wish.clone());
+        context.recorder.membership = Some(membership.clone());
+        context.request.scheduler_policy = Some(membership.policy.clone());
+        let outcome = context.run(call.clone(), &options).await;
         let outcome = match membership.scheduler.discarded(membership.index) {
-            Some(reason) => pipeline.discarded(outcome, &call, reason),
+            Some(reason) => context.discarded(outcome, &call, reason),
             None if options.cancel.is_cancelled() => outcome,
             None => taken_along(outcome, &membership),
         };
-        let envelope = pipeline.finish(outcome).await;
+        let envelope = context.finish(outcome).await;
         leaving.fate = match envelope.status {
             ResultStatus::Pending => Fate::Waits,
             _ if envelope.is_error => Fate::Badly,
@@ -148,37 +150,39 @@ impl Runtime {
     }
 }
 
-/// Replaces the code of a cancellation that a sibling's failure caused.
-fn taken_along(outcome: Result<Output, Halt>, membership: &Membership) -> Result<Output, Halt> {
+/// The failure of a call that was cancelled.
+fn cancelled(outcome: &mut CallOutcome) -> Option<&mut Failure> {
     match outcome {
-        Err(Halt::Stopped(mut failure)) if failure.stop.code == Code::CanceledCaller => {
-            if let Some(stop) = membership.taken_along() {
-                failure.stop = stop;
-            }
-            Err(Halt::Stopped(failure))
+        Err(StoppedCall { halt: Halt::Stopped(failure), .. })
+            if failure.stop.code == Code::CanceledCaller =>
+        {
+            Some(failure)
         }
-        outcome => outcome,
+        Ok(_) | Err(_) => None,
     }
 }
 
-impl<'r> CallPipeline<'r> {
+/// Replaces the code of a cancellation that a sibling's failure caused.
+fn taken_along(mut outcome: CallOutcome, membership: &Membership) -> CallOutcome {
+    if let Some(failure) = cancelled(&mut outcome)
+        && let Some(stop) = membership.taken_along()
+    {
+        failure.stop = stop;
+    }
+    outcome
+}
+
+impl<'r> CallContext<'r> {
     /// Applies a discard: a call that was stopped reports it; otherwise its outcome stands and the
     /// ledger records why.
-    fn discarded(
-        &mut self,
-        outcome: Result<Output, Halt>,
-        call: &Call,
-        reason: String,
-    ) -> Result<Output, Halt> {
-        let (outcome, kept) = match outcome {
-            Err(Halt::Stopped(mut failure)) if failure.stop.code == Code::CanceledCaller => {
-                let kept = failure.effect.may_have_happened().then_some(SUBMITTED);
-                if kept.is_none() {
-                    failure.stop = superseded(&reason);
-                }
-                (Err(Halt::Stopped(failure)), kept)
+    fn discarded(&mut self, mut outcome: CallOutcome, call: &Call, reason: String) -> CallOutcome {
+        let kept = match cancelled(&mut outcome) {
+            Some(failure) if failure.effect.may_have_happened() => Some(SUBMITTED),
+            Some(failure) => {
+                failure.stop = superseded(&reason);
+                None
             }
-            outcome => (outcome, Some("it ended before it could be stopped")),
+            None => Some("it ended before it could be stopped"),
         };
         let batch = call.batch.as_ref().map(|place| place.id.clone()).unwrap_or_default();
         let kept = kept.map(str::to_owned);
@@ -191,7 +195,7 @@ impl<'r> CallPipeline<'r> {
         &mut self,
         options: &CallOptions<'_>,
     ) -> Result<(), Halt> {
-        let Some(membership) = self.membership.clone() else { return Ok(()) };
+        let Some(membership) = self.recorder.membership.clone() else { return Ok(()) };
         let begins = membership.scheduler.begin(membership.index);
         match self.in_sight(options, begins).await.map(|()| membership.taken_along()) {
             Some(None) => Ok(()),
@@ -204,13 +208,14 @@ impl<'r> CallPipeline<'r> {
     /// siblings.
     pub(crate) fn turn<'l>(
         &self,
+        planned: &BoundPlan,
         locks: &'l std::collections::BTreeSet<String>,
         safe: bool,
     ) -> impl Future<Output = Result<Turns, Stop>> + use<'r, 'l> {
-        let membership = self.membership.clone();
+        let membership = self.recorder.membership.clone();
         let queue = &self.runtime.queue;
         let actor = self.recorder.actor().clone();
-        let places = self.places();
+        let places = self.places(planned);
         async move {
             let priority = membership.as_ref().map_or(0, |membership| membership.priority);
             let turn = match &membership {
@@ -236,7 +241,7 @@ impl<'r> CallPipeline<'r> {
             true => AbortReason::RuntimeShutdown,
             false => AbortReason::UserInterruption,
         };
-        let Some(membership) = &self.membership else { return usual };
+        let Some(membership) = &self.recorder.membership else { return usual };
         if membership.scheduler.discarded(membership.index).is_some() {
             return AbortReason::Fallback;
         }

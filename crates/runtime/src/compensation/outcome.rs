@@ -1,6 +1,6 @@
 //! End of a compensation: derives the original's effect state and records it there.
 
-use haft_driver::{Failure, Output};
+use haft_driver::Failure;
 use haft_ledger::{OpenUndoing, RunFilter, Story};
 use haft_model::{
     Actor, CauseDetail, Code, CompensationEnded, EffectState, Envelope, Event, InvocationId, Stop,
@@ -8,7 +8,8 @@ use haft_model::{
 };
 
 use crate::Runtime;
-use crate::pipeline::{CallPipeline, Halt};
+use crate::context::CallContext;
+use crate::pipeline::Halt;
 use crate::recorder::unrecorded;
 
 /// Most retries of the append after conflicts with concurrent writers.
@@ -16,7 +17,7 @@ const TRIES: usize = 8;
 
 /// Outcome of a compensation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Came {
+enum CompensationOutcome {
     /// It was refused, cancelled or failed before its driver was reached.
     Untried,
     /// The effect is undone.
@@ -25,37 +26,38 @@ enum Came {
     Failed,
 }
 
-impl Came {
-    fn of(tried: bool, failed: bool, effect: EffectState) -> Came {
+impl CompensationOutcome {
+    fn of(tried: bool, failed: bool, effect: EffectState) -> CompensationOutcome {
         match (tried, failed) {
-            (false, _) => Came::Untried,
-            (true, false) => Came::Undone,
+            (false, _) => CompensationOutcome::Untried,
+            (true, false) => CompensationOutcome::Undone,
             // The effect is committed; only the output is invalid.
-            (true, true) if effect == EffectState::Committed => Came::Undone,
-            (true, true) => Came::Failed,
+            (true, true) if effect == EffectState::Committed => CompensationOutcome::Undone,
+            (true, true) => CompensationOutcome::Failed,
         }
     }
 
     fn effect(self, before: EffectState) -> EffectState {
         let after = match self {
-            Came::Untried => before,
-            Came::Undone => EffectState::Compensated,
-            Came::Failed => EffectState::CompensationFailed,
+            CompensationOutcome::Untried => before,
+            CompensationOutcome::Undone => EffectState::Compensated,
+            CompensationOutcome::Failed => EffectState::CompensationFailed,
         };
         if before.may_become(after) { after } else { before }
     }
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Reports a failed compensation as `CompensationFailed`, with the failure as its cause.
-    pub(crate) fn undoing_failed(&self, outcome: Result<Output, Halt>) -> Result<Output, Halt> {
-        let Some(undoing) = &self.compensating else { return outcome };
-        match outcome {
-            Err(Halt::Stopped(failure))
-                if Came::of(self.executed, true, failure.effect) == Came::Failed =>
+    pub(crate) fn undoing_failed(&self, halt: Halt) -> Halt {
+        let Some(undoing) = &self.compensating else { return halt };
+        match halt {
+            Halt::Stopped(failure)
+                if CompensationOutcome::of(self.attempts.executed, true, failure.effect)
+                    == CompensationOutcome::Failed =>
             {
                 let Failure { stop, effect, native, partial } = *failure;
-                let stop = self.redactor.stop(stop);
+                let stop = self.privacy.redactor.stop(stop);
                 let original = &undoing.original;
                 let words = format!("undoing `{original}` failed: {}", stop.message);
                 let help = stop.help.clone().unwrap_or_else(|| {
@@ -66,9 +68,9 @@ impl CallPipeline<'_> {
                     CauseDetail::Compensates(original.clone()),
                     CauseDetail::Error(Box::new(inner)),
                 ]);
-                Err(Halt::Stopped(Box::new(Failure { stop, effect, native, partial })))
+                Halt::Stopped(Box::new(Failure { stop, effect, native, partial }))
             }
-            outcome => outcome,
+            halt => halt,
         }
     }
 
@@ -80,12 +82,16 @@ impl CallPipeline<'_> {
         if !envelope.final_status.is_terminal() || envelope.unrecorded.is_some() {
             return;
         }
-        let came = Came::of(self.executed, envelope.is_error, envelope.effect_state);
+        let outcome = CompensationOutcome::of(
+            self.attempts.executed,
+            envelope.is_error,
+            envelope.effect_state,
+        );
         // A failed append can be derived from this call's own record: recovery does it, at the
         // latest before the next compensation of the same call.
         let _ = self
             .runtime
-            .undoing_ended(&undoing.original, &envelope.invocation_id, &undoing.actor, came)
+            .undoing_ended(&undoing.original, &envelope.invocation_id, &undoing.actor, outcome)
             .await;
     }
 }
@@ -96,7 +102,7 @@ impl Runtime {
         original: &InvocationId,
         by: &InvocationId,
         actor: &Actor,
-        came: Came,
+        outcome: CompensationOutcome,
     ) -> Result<(), Stop> {
         let mut tries = 0;
         loop {
@@ -104,7 +110,7 @@ impl Runtime {
             if story.open_undoing() != Some(by) {
                 return Ok(());
             }
-            let effect = came.effect(story.effect_state);
+            let effect = outcome.effect(story.effect_state);
             let ended = CompensationEnded { by: by.clone(), effect };
             match self.add(&story, actor, Event::CompensationEnded(ended)).await {
                 Err(stop) if stop.code == Code::Conflict && tries < TRIES => tries += 1,
@@ -137,8 +143,9 @@ impl Runtime {
             return Ok(story);
         }
         let tried = !undoing.attempts.is_empty();
-        let came = Came::of(tried, undoing.error_code.is_some(), undoing.effect_state);
-        self.undoing_ended(id, by, actor, came).await?;
+        let outcome =
+            CompensationOutcome::of(tried, undoing.error_code.is_some(), undoing.effect_state);
+        self.undoing_ended(id, by, actor, outcome).await?;
         self.told(id, &actor.tenant).await
     }
 }

@@ -11,10 +11,10 @@ use haft_notation::{Condition, fill};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::approval::PermittedCall;
-use crate::idempotency::backend_key;
-use crate::pipeline::CallPipeline;
-use crate::plan::BoundPlan;
+use crate::context::CallContext;
+use crate::idempotency::{Origin, backend_key};
+use crate::permit::PermittedCall;
+use crate::plan::{BoundPlan, PlannedCall};
 use crate::retry::{self, Next, RetryKind};
 use crate::runtime::called_off;
 use crate::{CallOptions, Patience, Runtime};
@@ -29,7 +29,7 @@ pub(crate) enum Became {
     Possible(DualTime),
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Runs a call by one driver until the deadline, in as many attempts as the contract's retry
     /// policy and the effect allow.
     pub(super) async fn attempts(
@@ -38,9 +38,9 @@ impl CallPipeline<'_> {
         options: &CallOptions<'_>,
         until: Instant,
     ) -> Result<Output, Failure> {
-        let limits = permitted.planned.plan.limits;
+        let limits = permitted.planned().plan.limits;
         let kind = kind(permitted);
-        let first = self.attempt;
+        let first = self.attempts.number;
         // Whether the effect of an earlier attempt is unknown.
         let mut lost = false;
         loop {
@@ -52,7 +52,7 @@ impl CallPipeline<'_> {
             let mut next = retry::next(&failure, kind, is_declared(permitted, &failure));
             lost = next == Next::AskStatus;
             if next == Next::AskStatus {
-                match self.became(&permitted.planned).await {
+                match self.became(permitted.planned()).await {
                     Some(Became::Committed(output)) => return Ok(output),
                     // People declined the form or let it expire; another attempt must not ask
                     // again.
@@ -78,7 +78,7 @@ impl CallPipeline<'_> {
                     None => next = Next::Stop,
                 }
             }
-            let made = self.attempt - first + 1;
+            let made = self.attempts.number - first + 1;
             let Some(policy) = limits.retry.filter(|policy| made < policy.max_attempts) else {
                 return Err(failure);
             };
@@ -94,7 +94,7 @@ impl CallPipeline<'_> {
             if !self.another_fits(permitted).await {
                 return Err(failure);
             }
-            self.attempt += 1;
+            self.attempts.number += 1;
         }
     }
 
@@ -113,12 +113,13 @@ impl CallPipeline<'_> {
 
     /// Queries the effect of a call through the contract's status operation. `None` where there is
     /// no such operation or it gives no clear answer.
-    pub(crate) async fn became(&mut self, planned: &BoundPlan) -> Option<Became> {
-        let (id, key, runtime) = (self.recorder.id().clone(), self.key(), self.runtime);
-        let until = self.possible_until.clone();
+    pub(crate) async fn became(&mut self, planned: &PlannedCall) -> Option<Became> {
+        let (id, key, runtime) =
+            (self.recorder.id().clone(), self.key(planned.origin()), self.runtime);
+        let until = self.attempts.possible_until.clone();
         let asked = runtime.became(&id, &key, planned, until.as_ref());
         let (became, answer) = self.holding_on(asked).await?;
-        self.looked_up |= matches!(became, Became::Committed(_));
+        self.attempts.looked_up |= matches!(became, Became::Committed(_));
         self.told(&became, &answer);
         Some(became)
     }
@@ -135,7 +136,7 @@ impl CallPipeline<'_> {
             fields.insert("absent_until".to_owned(), json!(until.at));
         }
         self.recorder.note(Event::AttemptEnded(Box::new(AttemptEnded {
-            attempt: self.attempt,
+            attempt: self.attempts.number,
             effect,
             code: None,
             native: vec![query],
@@ -147,15 +148,15 @@ impl CallPipeline<'_> {
     fn jitter(&self) -> f64 {
         let digest = Digest::of_parts(&[
             self.recorder.id().as_str().as_bytes(),
-            &self.attempt.to_be_bytes(),
+            &self.attempts.number.to_be_bytes(),
         ]);
         let bits = digest.half().unwrap_or_default() as u32;
         f64::from(bits) / f64::from(u32::MAX)
     }
 
     /// The idempotency key that the backend sees, the same in every attempt.
-    pub(crate) fn key(&self) -> String {
-        match &self.intent {
+    pub(crate) fn key(&self, origin: &Origin) -> String {
+        match &origin.intent {
             Some(intent) => intent.key.clone(),
             None => backend_key(&[self.recorder.id().as_str()]),
         }
@@ -232,12 +233,12 @@ impl Runtime {
 
 /// The retry kind of the call: read, idempotent write or other write.
 fn kind(permitted: &PermittedCall) -> RetryKind {
-    let contract = &permitted.planned.entry.contract;
+    let contract = &permitted.planned().entry.contract;
     let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode.as_deref());
     let harmless = contract.tool.idempotent || mode == Some("natural");
-    match permitted.planned.plan.effects.may_mutate() {
+    match permitted.planned().plan.effects.may_mutate() {
         false => RetryKind::Read,
-        true if harmless || permitted.planned.enforces_key => RetryKind::Idempotent,
+        true if harmless || permitted.planned().enforces_key => RetryKind::Idempotent,
         true => RetryKind::Write,
     }
 }
@@ -253,7 +254,7 @@ fn is_of_people(failure: &Failure) -> bool {
 /// Whether the contract declares the native error as retryable.
 fn is_declared(permitted: &PermittedCall, failure: &Failure) -> bool {
     let native = failure.stop.cause.native();
-    let errors = &permitted.planned.entry.contract.tool.extras.errors;
+    let errors = &permitted.planned().entry.contract.tool.extras.errors;
     errors.iter().any(|error| Some(error.code.as_str()) == native && error.retryable)
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use super::inquiry::Answers;
 use super::running::Running;
 use crate::catch_panic::{CatchPanic, caught};
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
 use crate::queue::Aside;
 use crate::recorder::unrecorded;
 use crate::runtime::later;
@@ -72,24 +72,24 @@ impl OpenForms<'_> {
     }
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Whether people fill in forms during this call: the inbox may be used, an answer would count,
     /// and the process that holds the driver lives on.
     pub(super) fn people_fill_in(&self, running: &Running<'_>) -> bool {
         let options = running.options;
         let caller = running.caller.as_ref().map(|caller| caller.abilities());
         let shows = caller.is_some_and(|able| able.kinds.contains(&haft_driver::InquiryKind::Form));
-        let person = running.permitted.planned.plan.actor.is_person();
+        let person = running.permitted.planned().plan.actor.is_person();
         let wanted = match self.runtime.options.forms {
             Who::Off => false,
             Who::Inbox => !shows,
             Who::People => !shows || !person,
         };
         wanted
-            && !self.nested
-            && !self.unattended
+            && !self.request.nested
+            && !self.request.unattended
             && (options.patience == Patience::Wait || options.leave.is_some())
-            && self.inbox_may_be_used(&running.permitted.planned)
+            && self.inbox_may_be_used(running.permitted.planned())
             && !self.world.rulebook.governance.signing_required
     }
 
@@ -146,7 +146,7 @@ impl CallPipeline<'_> {
         name: String,
         form: ElicitationForm,
     ) -> Result<(), Stop> {
-        let planned = &running.permitted.planned;
+        let planned = running.permitted.planned();
         let contract = &planned.entry.contract;
         // The form needs the same approvers as the call itself.
         let judged = self.judged(&self.world.clone(), planned, &[]).await?;
@@ -213,16 +213,18 @@ impl CallPipeline<'_> {
         } else if let Some(tell) = options.tell {
             let _ = caught(|| tell(question));
         }
+        let reached = running.permitted.planned().reached();
         let words = self.waits_for(&question.summary, &question.id, "answer");
-        let mut envelope = self.waiting(Some(question.id.clone()), words, Status::NeedsInput);
+        let mut envelope =
+            self.waiting(&reached, Some(question.id.clone()), words, Status::NeedsInput);
         envelope.effect_state = running.effect;
         // Equal calls find the question in the ledger from here on, and need not await this flight.
-        if let Some(carrying) = self.flight.take() {
-            carrying.answered(&envelope);
+        if let Some(flight) = self.waiters.flight.take() {
+            flight.answered(&envelope);
         }
-        let leaves = options.patience == Patience::Leave && !self.detached;
+        let leaves = options.patience == Patience::Leave && !self.waiters.detached;
         if let Some(leave) = options.leave.as_ref().filter(|_| leaves) {
-            self.detached = true;
+            self.waiters.detached = true;
             let _ = caught(|| leave(envelope));
         }
     }
@@ -268,7 +270,7 @@ impl CallPipeline<'_> {
         let content = last.and_then(|answer| answer.content.clone());
         let mut bound = question.bound.clone();
         bound.call_input = content.clone().unwrap_or(bound.call_input);
-        let plan = &running.permitted.planned.plan;
+        let plan = &running.permitted.planned().plan;
         match settle(&rulebook, question, &record.answers, plan, &bound, now) {
             Settlement::Open(_) => None,
             Settlement::Refused(stop) if stop.code == Code::ApprovalRejected => {

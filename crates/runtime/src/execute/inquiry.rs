@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::form::Forms;
 use super::running::Running;
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
 use crate::{Background, background};
 
 pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
@@ -25,7 +25,7 @@ impl Running<'_> {
             able.people = true;
         }
         able.patient = self.options.background != Background::Unknown
-            || background::takes_long(&self.permitted.planned.entry);
+            || background::takes_long(&self.permitted.planned().entry);
         able
     }
 
@@ -42,7 +42,7 @@ impl Running<'_> {
     }
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Asks the caller in a separate task: the call can still be cancelled, and its time goes on.
     /// Forms that people fill in go to the inbox.
     pub(super) async fn ask_caller(
@@ -57,7 +57,7 @@ impl CallPipeline<'_> {
             return;
         }
         for inquiry in asked.values_mut() {
-            self.redactor.everywhere(&mut inquiry.params);
+            self.privacy.redactor.everywhere(&mut inquiry.params);
         }
         let (forms, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
             asked.into_iter().partition(|(_, inquiry)| of_people(inquiry));
@@ -90,7 +90,7 @@ impl CallPipeline<'_> {
 
     pub(super) fn remark(&self, running: &Running<'_>, mut remark: Remark) {
         if let Some(caller) = &running.caller {
-            self.redactor.everywhere(&mut remark.data);
+            self.privacy.redactor.everywhere(&mut remark.data);
             caller.remark(remark);
         }
     }

@@ -3,16 +3,16 @@
 use haft_model::{AbortReason, CancelFact, CancelNote, Content, Event, Progress, Reported, Status};
 
 use super::running::Running;
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     pub(super) async fn progressed(
         &mut self,
         running: &mut Running<'_>,
         progress: Progress,
         cancel: Option<CancelNote>,
     ) {
-        let progress = self.redactor.progress(progress);
+        let progress = self.privacy.redactor.progress(progress);
         let reported = self.report(running, "running", progress, cancel);
         running.tell(&reported);
         self.recorder.note(Event::Progressed(Box::new(reported)));
@@ -21,7 +21,7 @@ impl CallPipeline<'_> {
     }
 
     pub(super) async fn partial(&mut self, running: &mut Running<'_>, mut content: Vec<Content>) {
-        self.redactor.content(&mut content);
+        self.privacy.redactor.content(&mut content);
         let message = Some(crate::render::plain(&content));
         let progress = Progress { message, ..Progress::default() };
         let reported = self.report(running, "partial_result", progress, None);
@@ -40,7 +40,8 @@ impl CallPipeline<'_> {
         let reported = self.report(running, "backgrounded", Progress::default(), None);
         self.recorder.note(Event::Progressed(Box::new(reported)));
         let _ = self.recorder.show(&self.runtime.options).await;
-        self.let_go(running.options, running.effect).await;
+        let reached = running.permitted.planned().reached();
+        self.let_go(&reached, running.options, running.effect).await;
     }
 
     pub(super) fn note_cancel(

@@ -11,8 +11,8 @@ use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
 use tokio::time::Instant;
 
 use super::form::OpenForms;
-use crate::approval::PermittedCall;
 use crate::catch_panic::CatchPanic;
+use crate::permit::PermittedCall;
 use crate::runtime::called_off;
 use crate::wait::QUIET;
 use crate::{CallOptions, Reply, SharedTimer};
@@ -77,13 +77,13 @@ impl<'m> Running<'m> {
         pulse: SharedTimer,
     ) -> Running<'m> {
         let began = Instant::now();
-        let extras = &permitted.planned.entry.contract.tool.extras;
+        let extras = &permitted.planned().entry.contract.tool.extras;
         let cancelable = match extras.supports_cancel {
             Some(stated) => stated && extras.interrupt.as_deref() != Some("block"),
             None => extras.interrupt.as_deref() == Some("cancel"),
         };
         Running {
-            driver: permitted.planned.plan.route.driver.clone(),
+            driver: permitted.planned().plan.route.driver.clone(),
             permitted,
             options,
             began,

@@ -10,11 +10,11 @@ use haft_model::{DualTime, EffectState, Event, Stop, Submitted, after};
 
 use super::running::Running;
 use crate::Runtime;
-use crate::approval::PermittedCall;
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
+use crate::permit::PermittedCall;
 use crate::plan::BoundPlan;
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Records the submission, and gives the driver a clearance to send.
     pub(super) async fn submit(&mut self, running: &mut Running<'_>) -> Result<(), Stop> {
         let at = self.submitted(running.permitted);
@@ -43,26 +43,26 @@ impl CallPipeline<'_> {
     /// Notes the submission with its deadline. Returns the moment of the submission.
     pub(super) fn submitted(&mut self, permitted: &PermittedCall) -> DualTime {
         let now = self.runtime.clock.time();
-        let until = now.later(self.runtime.possible_for(&permitted.planned));
+        let until = now.later(self.runtime.possible_for(permitted.planned()));
         self.note_submission(until);
         now
     }
 
     /// Moves the deadline of a submitted attempt by the time for which a form pauses the call.
     pub(super) fn extend_submission(&mut self, by: Duration) {
-        if let Some(until) = &self.possible_until {
+        if let Some(until) = &self.attempts.possible_until {
             self.note_submission(until.later(by));
         }
     }
 
     fn note_submission(&mut self, until: DualTime) {
-        let until = match self.possible_until.take() {
+        let until = match self.attempts.possible_until.take() {
             Some(before) => before.max(until),
             None => until,
         };
-        let attempt = self.attempt;
+        let attempt = self.attempts.number;
         self.recorder.note(Event::Submitted(Submitted { attempt, until: Some(until.clone()) }));
-        self.possible_until = Some(until);
+        self.attempts.possible_until = Some(until);
     }
 }
 

@@ -3,25 +3,27 @@
 use haft_model::{ContextGiven, ContextModified, ContextOutcome, ContextPolicy, Envelope, Event};
 use serde_json::Value;
 
-use super::Came;
+use super::Completion;
 use crate::batch::DeferredModifiers;
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
+use crate::pipeline::Reached;
 use crate::plan::facts;
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Records what becomes of an output's modifiers and reports it to the caller. The effect
     /// stands in any case.
-    pub(super) fn context_modifiers(&mut self, came: &Came, envelope: &mut Envelope) {
-        let given = came.output.as_ref().map(|output| output.context_modifiers.clone());
+    pub(super) fn context_modifiers(&mut self, completion: &Completion, envelope: &mut Envelope) {
+        let given = completion.output.as_ref().map(|output| output.context_modifiers.clone());
         let Some(mut modifiers) = given.filter(|given| !given.is_empty()) else { return };
         for modifier in &mut modifiers {
-            self.redactor.everywhere(modifier);
+            self.privacy.redactor.everywhere(modifier);
         }
-        let policy = self.scheduler_policy.as_ref().map(|policy| policy.context_modifier_policy);
+        let policy =
+            self.request.scheduler_policy.as_ref().map(|policy| policy.context_modifier_policy);
         let policy = policy.unwrap_or(ContextPolicy::AllowSerialOnly);
-        let (outcome, reason) = self.weigh_context(policy, came.error.is_some());
+        let (outcome, reason) = self.weigh_context(policy, completion);
         let bytes = serde_json::to_vec(&modifiers).unwrap_or_default();
-        let kept = self.discretion.keep(&Value::Null, bytes);
+        let kept = self.privacy.discretion.keep(&Value::Null, bytes);
         let fact = ContextModified {
             policy,
             outcome,
@@ -31,7 +33,7 @@ impl CallPipeline<'_> {
         };
         self.recorder.note(Event::ContextModified(Box::new(fact.clone())));
         let mut told = ContextGiven { outcome, reason: reason.to_owned(), modifiers: Vec::new() };
-        match (outcome, &self.membership) {
+        match (outcome, &self.recorder.membership) {
             (ContextOutcome::Applied, _) => told.modifiers = modifiers,
             (ContextOutcome::Deferred, Some(membership)) => {
                 membership.defer(DeferredModifiers { fact, modifiers })
@@ -44,12 +46,16 @@ impl CallPipeline<'_> {
         envelope.context_modifiers = Some(told);
     }
 
-    fn weigh_context(&self, policy: ContextPolicy, failed: bool) -> (ContextOutcome, &'static str) {
+    fn weigh_context(
+        &self,
+        policy: ContextPolicy,
+        completion: &Completion,
+    ) -> (ContextOutcome, &'static str) {
         use ContextOutcome::{Applied, Deferred, Rejected};
-        if failed {
+        if completion.error.is_some() {
             return (Rejected, "the call did not succeed");
         }
-        match (policy, &self.membership) {
+        match (policy, &self.recorder.membership) {
             (ContextPolicy::Forbid, _) => (Rejected, "the batch allows none"),
             (ContextPolicy::DeferUntilBatchComplete, Some(_)) => {
                 (Deferred, "they wait for the end of the batch")
@@ -59,7 +65,7 @@ impl CallPipeline<'_> {
             }
             (ContextPolicy::AllowSerialOnly, None) => (Applied, "the call ran alone"),
             (ContextPolicy::AllowSerialOnly, Some(membership))
-                if membership.alone || !self.is_safe() =>
+                if membership.alone || !is_safe(&completion.reached) =>
             {
                 (Applied, "the call ran alone")
             }
@@ -68,10 +74,10 @@ impl CallPipeline<'_> {
             }
         }
     }
+}
 
-    /// Whether the call is concurrency-safe.
-    fn is_safe(&self) -> bool {
-        let known = self.entry.as_ref().zip(self.plan.as_ref());
-        known.is_some_and(|(entry, plan)| facts(entry, &plan.input).is_concurrency_safe)
-    }
+/// Whether the call is concurrency-safe.
+fn is_safe(reached: &Reached) -> bool {
+    let known = reached.entry.as_ref().zip(reached.plan.as_ref());
+    known.is_some_and(|(entry, plan)| facts(entry, &plan.input).is_concurrency_safe)
 }

@@ -4,7 +4,8 @@ use haft_driver::{ExactNumber, Output};
 use haft_model::{Content, Link, Persisted, Redacted, cleaned_value};
 use serde_json::Value;
 
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
+use crate::pipeline::Reached;
 use crate::redact::WITHHELD;
 use crate::render;
 
@@ -26,28 +27,28 @@ pub(super) struct PersistedResult {
     pub(super) exact: usize,
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Phase 12: redacts the output and persists it as the contract says.
-    pub(super) fn hold(&mut self, output: Option<&Output>) -> PersistedResult {
+    pub(super) fn hold(&mut self, reached: &Reached, output: Option<&Output>) -> PersistedResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
-        let redacted = self.take_out(structured.as_mut(), &mut content);
+        let redacted = self.take_out(reached, structured.as_mut(), &mut content);
         let exact = self.exact_of(output);
         let text = text_of(structured.as_ref(), &content, &exact);
-        let mut held = self.kept(structured, content, text, &exact);
+        let mut held = self.kept(reached, structured, content, (text, &exact));
         held.redacted = redacted;
         held.artifacts = output.map(|output| output.artifacts.clone()).unwrap_or_default();
         for link in &mut held.artifacts {
-            self.redactor.link(link);
+            self.privacy.redactor.link(link);
         }
         held
     }
 
     /// Redacts the output and keeps it whole, without persisting it.
-    pub(super) fn looked_at(&self, output: Option<&Output>) -> PersistedResult {
+    pub(super) fn looked_at(&self, reached: &Reached, output: Option<&Output>) -> PersistedResult {
         let mut structured = output.and_then(|output| output.structured.clone());
         let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
-        let redacted = self.take_out(structured.as_mut(), &mut content);
+        let redacted = self.take_out(reached, structured.as_mut(), &mut content);
         let exact = self.exact_of(output);
         let text = text_of(structured.as_ref(), &content, &exact);
         let empty = is_empty(structured.as_ref(), &content);
@@ -69,18 +70,19 @@ impl CallPipeline<'_> {
     /// secret.
     fn exact_of(&self, output: Option<&Output>) -> Vec<ExactNumber> {
         let mut exact = output.map(|output| output.exact.clone()).unwrap_or_default();
-        exact.retain(|number| self.redactor.text(&number.digits).1 == 0);
+        exact.retain(|number| self.privacy.redactor.text(&number.digits).1 == 0);
         exact
     }
 
     fn take_out(
         &self,
+        reached: &Reached,
         structured: Option<&mut Value>,
         content: &mut [Content],
     ) -> Option<Redacted> {
-        let entry = self.entry.as_ref()?;
+        let entry = reached.entry.as_ref()?;
         let mut fields = Vec::new();
-        let mut occurrences = self.redactor.content(content);
+        let mut occurrences = self.privacy.redactor.content(content);
         let mut whole = false;
         if let Some(value) = structured {
             for pointer in &entry.contract.tool.extras.redact {
@@ -89,7 +91,7 @@ impl CallPipeline<'_> {
                     fields.push(pointer.clone());
                 }
             }
-            occurrences += self.redactor.everywhere(value);
+            occurrences += self.privacy.redactor.everywhere(value);
             whole = is_withheld(value);
         }
         let state = if whole && content.is_empty() { "full" } else { "partial" };
@@ -104,13 +106,13 @@ impl CallPipeline<'_> {
     /// or dropped.
     fn kept(
         &mut self,
+        reached: &Reached,
         structured: Option<Value>,
         content: Vec<Content>,
-        text: String,
-        exact: &[ExactNumber],
+        (text, exact): (String, &[ExactNumber]),
     ) -> PersistedResult {
         let empty = is_empty(structured.as_ref(), &content);
-        let extras = self.entry.as_ref().map(|entry| &entry.contract.tool.extras);
+        let extras = reached.entry.as_ref().map(|entry| &entry.contract.tool.extras);
         let limit = extras.and_then(|extras| extras.max_inline_chars);
         let limit = limit.map_or(MAX_INLINE_CHARS, |limit| limit as usize);
         let wish = extras.and_then(|extras| extras.persist.clone());
@@ -152,7 +154,7 @@ impl CallPipeline<'_> {
             "preview_and_persist" | "ref_only" => {
                 let bytes = render::native(structured.as_ref(), &content, exact);
                 persisted.original_size = bytes.len() as u64;
-                let kept = self.discretion.keep(&Value::Null, bytes);
+                let kept = self.privacy.discretion.keep(&Value::Null, bytes);
                 let kept = self.recorder.keep(kept);
                 let link = self.link(&kept);
                 persisted.payload = Some(kept);

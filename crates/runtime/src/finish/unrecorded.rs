@@ -5,19 +5,20 @@ use haft_ledger::{Draft, Wait};
 use haft_model::{Actor, Code, EffectObserved, EffectState, Envelope, Event, Fact, Stop};
 use serde_json::Value;
 
-use super::Came;
+use super::Completion;
 use crate::Unsent;
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
+use crate::pipeline::Reached;
 use crate::recorder::unrecorded;
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Records an observed effect with its result. The append needs no lease: it is a fact,
     /// whatever the lease holder records.
     pub(super) async fn observed(&self, envelope: &Envelope) -> Result<(), Stop> {
         let bytes = serde_json::to_vec(envelope).unwrap_or_default();
-        let (result, blob) = self.discretion.keep(&Value::Null, bytes);
+        let (result, blob) = self.privacy.discretion.keep(&Value::Null, bytes);
         let event = Event::EffectObserved(Box::new(EffectObserved {
-            attempt: self.attempt,
+            attempt: self.attempts.number,
             fence: self.recorder.fence().map_or(0, |fence| fence.0),
             effect: envelope.effect_state,
             result,
@@ -34,22 +35,26 @@ impl CallPipeline<'_> {
     }
 
     /// Whether recovery will run the call: its end is not on record, and nothing was sent.
-    pub(super) fn may_run_later(&self, envelope: &Envelope) -> bool {
-        let writes = self.entry.as_ref().is_some_and(|entry| entry.contract.effects.may_mutate());
+    pub(super) fn may_run_later(&self, reached: &Reached, envelope: &Envelope) -> bool {
         let unsent = !envelope.effect_state.may_have_happened();
         let runs = self.runtime.options.unsent == Unsent::Run;
-        writes && unsent && runs && self.recorder.may_be_on_record()
+        reached.may_mutate() && unsent && runs && self.recorder.may_be_on_record()
     }
 
     /// The result of a call that sent nothing here, and that recovery may run.
-    pub(super) fn left_open(&self) -> Envelope {
+    pub(super) fn left_open(&self, reached: &Reached) -> Envelope {
         let id = self.recorder.id();
         let words = format!("nothing was sent for `{id}`, and that cannot be put on record");
         let help =
             "make the same call again for its answer: the workspace carries out what was not sent";
+        self.unknown_to_us(reached, Stop::new(Code::Internal, words).help(help))
+    }
+
+    /// The result of a call whose effect this process cannot know.
+    pub(super) fn unknown_to_us(&self, reached: &Reached, stop: Stop) -> Envelope {
         let effect = EffectState::Unknown;
-        let error = self.error(Stop::new(Code::Internal, words).help(help), effect);
-        let came = Came { output: None, error: Some(error), effect };
-        self.composed(&came, self.looked_at(None))
+        let error = Some(self.error(stop, effect));
+        let completion = Completion { reached: reached.clone(), output: None, error, effect };
+        self.composed(&completion, self.looked_at(reached, None))
     }
 }

@@ -1,5 +1,8 @@
 //! Replay: returns the recorded result of the first call to a repeat.
 
+use std::sync::Arc;
+
+use haft_catalog::CatalogEntry;
 use haft_ledger::{Draft, IntentRecord, QuestionFilter, RunFilter, Wait};
 use haft_model::{
     Actor, Call, Code, Content, Envelope, Event, Fact, InvocationId, QuestionState, ResultStatus,
@@ -7,21 +10,23 @@ use haft_model::{
 };
 
 use super::no_longer_wanted;
-use crate::pipeline::{CallPipeline, Halt};
+use crate::context::CallContext;
+use crate::pipeline::{Halt, Reached};
 use crate::recorder::unrecorded;
 use crate::recovery::Attendance;
 use crate::{CallOptions, Patience, RecoveryOutcome};
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Ends a repeat with the result of the call on record.
     pub(super) async fn replay_result(
         &mut self,
         call: &Call,
+        entry: &Arc<CatalogEntry>,
         record: Option<IntentRecord>,
         options: &CallOptions<'_>,
     ) -> Halt {
         let Some(record) = record else { return super::lost() };
-        match self.await_result(record, options).await {
+        match self.await_result(entry, record, options).await {
             Ok(envelope) => self.record_replay(call, envelope).await,
             Err(halt) => halt,
         }
@@ -31,6 +36,7 @@ impl CallPipeline<'_> {
     /// no process holds it.
     async fn await_result(
         &mut self,
+        entry: &Arc<CatalogEntry>,
         mut record: IntentRecord,
         options: &CallOptions<'_>,
     ) -> Result<Envelope, Halt> {
@@ -46,7 +52,7 @@ impl CallPipeline<'_> {
                 return Ok(envelope);
             }
             if options.patience == Patience::Leave && record.run.status.waits_for_people() {
-                return Ok(self.still_waits(&record));
+                return Ok(self.still_waits(entry, &record));
             }
             let look = tokio::time::sleep(self.runtime.options.look);
             self.unless_called_off(options, look).await.ok_or_else(|| no_longer_wanted(&id))?;
@@ -108,7 +114,7 @@ impl CallPipeline<'_> {
             let words = format!("`{id}` took effect, as was found out later; its answer is lost");
             let help = format!("do not call it again for the answer; `haft trace {id}` tells more");
             let stop = Stop::new(Code::OutputInvalid, words.clone()).help(help);
-            let stop = stop.told_to(self.audience);
+            let stop = stop.told_to(self.request.audience);
             envelope.error = Some(ToolError::new(stop, known));
             envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
             envelope.ui_facing_summary = words.clone();
@@ -119,14 +125,15 @@ impl CallPipeline<'_> {
     }
 
     /// The pending envelope of a call that waits for approval.
-    fn still_waits(&self, record: &IntentRecord) -> Envelope {
+    fn still_waits(&self, entry: &Arc<CatalogEntry>, record: &IntentRecord) -> Envelope {
+        let reached = Reached { entry: Some(entry.clone()), ..Reached::default() };
         let id = &record.run.invocation_id;
         let question = record.run.approval_id.clone();
         let words = match &question {
             Some(question) => self.waits_for("it waits", question, "approve it"),
             None => "it waits for a person".to_owned(),
         };
-        self.answer_of(id, self.waiting(question, words, record.run.status))
+        self.answer_of(id, self.waiting(&reached, question, words, record.run.status))
     }
 
     /// An envelope of this call, under the id of another.

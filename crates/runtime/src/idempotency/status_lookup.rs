@@ -1,5 +1,6 @@
 //! Status lookup: queries the backend about an unknown effect before its intent is executed again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft_catalog::CatalogEntry;
@@ -8,12 +9,13 @@ use haft_ledger::IntentRecord;
 use haft_model::{
     Call, Code, DualTime, EffectSettled, EffectState, Envelope, Event, InvocationId, Stop,
 };
-use serde_json::Value;
 use tokio::time::Instant;
 
-use super::no_longer_wanted;
+use super::{Origin, no_longer_wanted};
+use crate::context::CallContext;
 use crate::execute::Became;
-use crate::pipeline::{CallPipeline, Halt};
+use crate::parse::ValidInput;
+use crate::pipeline::{Halt, Reached};
 use crate::{CallOptions, Runtime};
 
 /// Most retries of the append after conflicts with concurrent writers.
@@ -28,33 +30,33 @@ struct StatusLookup {
     recorded: Result<(), Stop>,
 }
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Queries the backend; returns `Ok` only where the call on record did not commit.
     pub(super) async fn look_up_unknown(
         &mut self,
-        call: &Call,
-        entry: &CatalogEntry,
-        input: &Value,
+        origin: &Origin,
+        input: &ValidInput,
         record: &IntentRecord,
         options: &CallOptions<'_>,
     ) -> Result<(), Halt> {
+        let (call, entry) = (&*origin.call, &input.entry);
         let began = Instant::now();
         loop {
-            let Some(asked) = self.asked(call, entry, input, record).await else {
-                return Err(self.replay_result(call, Some(record.clone()), options).await);
+            let Some(asked) = self.asked(origin, input, record).await else {
+                return Err(self.replay_result(call, entry, Some(record.clone()), options).await);
             };
             let until = match asked.became {
                 // An absence that is not recorded could not be told apart from a later effect.
                 Became::Absent => return Ok(asked.recorded?),
                 Became::Committed(output) => {
                     self.runtime.undelivered.learn(record);
-                    let mut envelope = self.adopted(record, output);
+                    let mut envelope = self.adopted(entry, record, output);
                     envelope.unrecorded = asked.recorded.err().map(|stop| stop.message);
                     return Err(self.record_replay(call, envelope).await);
                 }
                 Became::Possible(until) if self.in_time(&until, began + asked.time) => until,
                 Became::Possible(until) => {
-                    return Err(self.told_possible(call, record, &until, options).await);
+                    return Err(self.told_possible(call, entry, (record, &until), options).await);
                 }
             };
             // A new attempt could not be told apart from the earlier one, which may still commit.
@@ -74,11 +76,11 @@ impl CallPipeline<'_> {
     async fn told_possible(
         &mut self,
         call: &Call,
-        record: &IntentRecord,
-        until: &DualTime,
+        entry: &Arc<CatalogEntry>,
+        (record, until): (&IntentRecord, &DualTime),
         options: &CallOptions<'_>,
     ) -> Halt {
-        match self.replay_result(call, Some(record.clone()), options).await {
+        match self.replay_result(call, entry, Some(record.clone()), options).await {
             Halt::Answered(mut envelope) => {
                 if let Some(error) = &mut envelope.error {
                     error.until = Some(until.at);
@@ -92,13 +94,13 @@ impl CallPipeline<'_> {
     /// Queries the backend and records a definite effect with the call on record.
     async fn asked(
         &self,
-        call: &Call,
-        entry: &CatalogEntry,
-        input: &Value,
+        origin: &Origin,
+        input: &ValidInput,
         record: &IntentRecord,
     ) -> Option<StatusLookup> {
-        let entry = self.world.snapshot.find(&entry.contract.key().to_string())?;
-        let planned = self.bind(call, entry, input.clone()).ok()?;
+        let entry = self.world.snapshot.find(&input.entry.contract.key().to_string())?;
+        let planned = self.bind(origin, entry, input.value.clone(), Vec::new()).ok()?;
+        let call = &*origin.call;
         let id = &record.run.invocation_id;
         let history = self.runtime.history(id).await.ok()?;
         let until = history.until_or_after(self.runtime.possible_for(&planned));
@@ -115,8 +117,14 @@ impl CallPipeline<'_> {
     }
 
     /// The envelope of a call that the backend reports as committed.
-    fn adopted(&self, record: &IntentRecord, output: Output) -> Envelope {
-        self.answer_of(&record.run.invocation_id, self.came_to(output))
+    fn adopted(
+        &self,
+        entry: &Arc<CatalogEntry>,
+        record: &IntentRecord,
+        output: Output,
+    ) -> Envelope {
+        let reached = Reached { entry: Some(entry.clone()), ..Reached::default() };
+        self.answer_of(&record.run.invocation_id, self.came_to(reached, output))
     }
 }
 

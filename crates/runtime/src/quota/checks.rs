@@ -1,16 +1,17 @@
 //! Quota checks of a call: before approval, when it has its slot, and before a retry.
 
 use haft_ledger::Use;
-use haft_model::{Call, Charge, Code, Status, Stop, Verdict};
+use haft_model::{Charge, Code, Status, Stop, Verdict};
 use haft_policy::Authority;
 
 use super::cap::{Cap, Origin, What};
 use super::gather::{self, budgets, policy_limits, rates};
 use super::places::{AwaitedSlots, PlaceOf};
 use crate::CallOptions;
-use crate::approval::PermittedCall;
-use crate::pipeline::{CallPipeline, Halt};
-use crate::plan::BoundPlan;
+use crate::context::CallContext;
+use crate::permit::PermittedCall;
+use crate::pipeline::Halt;
+use crate::plan::{BoundPlan, PlannedCall};
 
 /// Reason why a call with a slot may not run under its permit.
 pub(crate) enum Lapse {
@@ -20,7 +21,7 @@ pub(crate) enum Lapse {
     Budget,
 }
 
-impl<'r> CallPipeline<'r> {
+impl<'r> CallContext<'r> {
     /// Refuses a call that exceeds a quota already, before an approver is asked.
     pub(crate) async fn within_limits(&self, planned: &BoundPlan) -> Result<(), Stop> {
         let BoundPlan { entry, plan, .. } = planned;
@@ -39,18 +40,18 @@ impl<'r> CallPipeline<'r> {
     /// Returns what keeps a call with a slot from running; `None` reserves its share of every
     /// quota.
     pub(crate) async fn lapse(&mut self, permitted: &PermittedCall) -> Result<Option<Lapse>, Stop> {
-        let BoundPlan { plan, .. } = &permitted.planned;
-        if !permitted.permit.covers(plan, self.recorder.id(), self.recorder.now()) {
+        let plan = &permitted.planned().plan;
+        if !permitted.permit().covers(plan, self.recorder.id(), self.recorder.now()) {
             return Ok(Some(Lapse::Permission));
         }
-        let used = self.used_by(permitted, self.attempt);
+        let used = self.used_by(permitted, self.attempts.number);
         let caps = self.caps(permitted, &used);
         if caps.is_empty() {
             return Ok(None);
         }
         match self.runtime.quotas.reserve(&caps, &used).await? {
             Ok(reserved) => {
-                self.reservation = Some(reserved);
+                self.attempts.reservation = Some(reserved);
                 Ok(None)
             }
             Err((Cap { origin: Origin::Budget(_), .. }, _)) => Ok(Some(Lapse::Budget)),
@@ -60,7 +61,7 @@ impl<'r> CallPipeline<'r> {
 
     /// Returns true if the quotas on attempts have room for a retry, and reserves it.
     pub(crate) async fn another_fits(&mut self, permitted: &PermittedCall) -> bool {
-        let used = self.used_by(permitted, self.attempt + 1);
+        let used = self.used_by(permitted, self.attempts.number + 1);
         let mut caps = self.caps(permitted, &used);
         caps.retain(|cap| cap.counted.what == What::Attempts);
         if caps.is_empty() {
@@ -68,7 +69,7 @@ impl<'r> CallPipeline<'r> {
         }
         match self.runtime.quotas.reserve(&caps, &used).await {
             Ok(Ok(reserved)) => {
-                self.reservation = Some(reserved);
+                self.attempts.reservation = Some(reserved);
                 true
             }
             Ok(Err(_)) | Err(_) => false,
@@ -77,23 +78,23 @@ impl<'r> CallPipeline<'r> {
 
     /// Cost record of a call that is about to run.
     pub(crate) fn charge(&self, permitted: &PermittedCall) -> Charge {
-        self.used_by(permitted, self.attempt).charge
+        self.used_by(permitted, self.attempts.number).charge
     }
 
     fn used_by(&self, permitted: &PermittedCall, attempt: u32) -> Use {
-        let BoundPlan { entry, plan, .. } = &permitted.planned;
+        let BoundPlan { entry, plan, .. } = &**permitted.planned();
         let mut used = gather::used(entry, plan, self.recorder.now());
         used.invocation = self.recorder.id().clone();
         used.attempt = attempt;
         // A call that an approver allowed does not use the policy's own budget.
-        if *permitted.permit.granted_by() == Authority::Rules {
-            used.charge.policies.clone_from(&permitted.let_through);
+        if *permitted.permit().granted_by() == Authority::Rules {
+            used.charge.policies.extend_from_slice(permitted.let_through());
         }
         used
     }
 
     fn caps(&self, permitted: &PermittedCall, used: &Use) -> Vec<Cap> {
-        let mut caps = rates(&self.world, &permitted.planned.entry, used);
+        let mut caps = rates(&self.world, &permitted.planned().entry, used);
         caps.extend(policy_limits(&self.world, used));
         if !used.charge.policies.is_empty() {
             caps.extend(budgets(&self.world, &used.tenant));
@@ -103,10 +104,8 @@ impl<'r> CallPipeline<'r> {
     }
 
     /// Concurrency limits that apply to the call, from its contract and haft.toml.
-    pub(crate) fn places(&self) -> AwaitedSlots {
-        let (Some(entry), Some(plan)) = (&self.entry, &self.plan) else {
-            return self.runtime.quotas.places.of(Vec::new());
-        };
+    pub(crate) fn places(&self, planned: &BoundPlan) -> AwaitedSlots {
+        let BoundPlan { entry, plan, .. } = planned;
         let own = entry.contract.tool.extras.concurrency.max_parallel;
         let own = own.map(|most| (PlaceOf::Tool(plan.tool.to_string()), most));
         let driver = plan.route.driver.as_str();
@@ -121,8 +120,7 @@ impl<'r> CallPipeline<'r> {
     /// Reauthorizes a call whose policy budget was used up while it waited.
     pub(crate) async fn judge_again(
         &mut self,
-        call: &Call,
-        planned: BoundPlan,
+        planned: PlannedCall,
         options: &CallOptions<'_>,
     ) -> Result<PermittedCall, Halt> {
         let world = self.world.clone();
@@ -131,7 +129,7 @@ impl<'r> CallPipeline<'r> {
             Verdict::Allow => self.allowed(planned, decision).await,
             Verdict::Deny => Err(self.denied(&planned, decision).await.into()),
             Verdict::Ask if self.recorder.may_note(Status::AwaitingApproval) => {
-                self.ask(call, planned, Vec::new(), decision, options).await
+                self.ask(planned, Vec::new(), decision, options).await
             }
             Verdict::Ask => Err(Stop::new(Code::ApprovalRequired, decision.reason()).into()),
         }

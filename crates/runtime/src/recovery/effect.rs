@@ -9,45 +9,52 @@ use haft_model::{Call, Code, DualTime, EffectState, InvocationId, Stop};
 use serde_json::Value;
 
 use super::history::CallHistory;
-use super::{AT_ONCE, PAGE, RecoveryResult};
+use super::{AT_ONCE, PAGE};
 use crate::Runtime;
 use crate::batch::TaskSet;
-use crate::execute::{Became, still_possible};
+use crate::context::CallContext;
+use crate::execute::{Became, ExecutedCall, still_possible};
 use crate::idempotency::backend_key;
-use crate::pipeline::{CallPipeline, Halt, new_id};
+use crate::pipeline::{CallOutcome, Halt, Reached, new_id};
+use crate::plan::PlannedCall;
 use crate::recorder::unrecorded;
 
 /// How long an unknown effect is looked up again.
 const LOOKED_FOR: Duration = Duration::from_secs(60 * 60);
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// Asks the backend for the outcome of a call that was submitted when its process died; the
     /// effect stays unknown where the backend cannot tell.
     pub(super) async fn look_up_effect(
         &mut self,
         history: &CallHistory,
+        reached: &Reached,
         id: &InvocationId,
-    ) -> RecoveryResult {
+    ) -> CallOutcome {
         // The interrupted attempt is the last recorded one.
-        self.attempt = history.attempts();
+        self.attempts.number = history.attempts();
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::RecoveryLookup.is_off() {
             let stop = Stop::new(Code::DependencyUnavailable, "nothing was looked up");
-            return Err(Halt::Stopped(Box::new(Failure::new(stop, EffectState::NotCommitted))));
+            let failure = Failure::new(stop, EffectState::NotCommitted);
+            return Err(reached.stopped(Halt::Stopped(Box::new(failure))));
         }
-        let became = match self.restore_plan(history, id, history.ran()).await {
-            Ok((_, planned)) => {
-                self.plan = Some(planned.plan.clone());
-                let possible_for = self.runtime.possible_for(&planned);
-                self.possible_until = history.until_or_after(possible_for);
-                self.became(&planned).await
+        let planned = self.restore_plan(history, reached, id, history.ran()).await.ok();
+        let became = match &planned {
+            Some(planned) => {
+                let possible_for = self.runtime.possible_for(planned);
+                self.attempts.possible_until = history.until_or_after(possible_for);
+                self.became(planned).await
             }
-            Err(_) => None,
+            None => None,
         };
-        let failed = |stop: Stop, effect| Err(Halt::Stopped(Box::new(Failure::new(stop, effect))));
+        let reached = planned.as_ref().map_or_else(|| reached.clone(), PlannedCall::reached);
+        let failed = |stop: Stop, effect| {
+            Err(reached.stopped(Halt::Stopped(Box::new(Failure::new(stop, effect)))))
+        };
         let died = "the process died after the effect had begun";
         match became {
-            Some(Became::Committed(output)) => Ok(output),
+            Some(Became::Committed(output)) => Ok(ExecutedCall::of_record(reached, output)),
             Some(Became::Absent) => {
                 let words = format!("{died}; the backend says that it did not take effect");
                 let stop = Stop::new(Code::DependencyUnavailable, words).help("call it again");
@@ -96,9 +103,10 @@ impl Runtime {
         let start = &history.start;
         let call = Call::new(start.actor.clone(), start.requested.clone(), Value::Null);
         // A pipeline that records nothing, to rebuild the plan.
-        let mut pipeline = CallPipeline::begin(self, &call, new_id());
-        let planned = pipeline.restore_plan(&history, id, history.ran()).await;
-        let Ok((call, planned)) = planned else { return Ok(()) };
+        let mut context = CallContext::begin(self, &call, new_id());
+        let reached = Reached::default();
+        let planned = context.restore_plan(&history, &reached, id, history.ran()).await;
+        let Ok(planned) = planned else { return Ok(()) };
         let key = history.intent().map_or_else(|| backend_key(&[id.as_str()]), |intent| intent.key);
         let became = self.became(id, &key, &planned, Some(&until)).await;
         let Some((became, answer)) = became else { return Ok(()) };
@@ -107,6 +115,6 @@ impl Runtime {
             Became::Absent => EffectState::NotCommitted,
             Became::Possible(_) => return Ok(()),
         };
-        self.learned(id, &call, effect, &answer.invocation_id).await
+        self.learned(id, planned.call(), effect, &answer.invocation_id).await
     }
 }

@@ -1,14 +1,13 @@
 //! Hook notification in recovery: hooks that were not notified of a decision before the crash are
 //! notified before the call runs.
 
-use haft_model::{Call, Decided, Event, Fact, HookPoint, Status};
+use haft_model::{Decided, Event, Fact, HookPoint, Status};
 
-use super::RecoveryResult;
 use super::history::CallHistory;
 use crate::CallOptions;
-use crate::approval::PermittedCall;
-use crate::pipeline::{CallPipeline, Halt};
-use crate::plan::BoundPlan;
+use crate::context::CallContext;
+use crate::permit::PermittedCall;
+use crate::pipeline::CallOutcome;
 
 impl CallHistory {
     /// The allowing decision, if no hook is on record as notified of it.
@@ -24,8 +23,8 @@ impl CallHistory {
 
     /// The same, unless the approvers' answers lead to a new decision, which notifies the hooks
     /// itself.
-    pub(super) fn undelivered_decision_for(&self, pipeline: &CallPipeline<'_>) -> Option<&Decided> {
-        self.undelivered_decision().filter(|_| !pipeline.recorder.may_note(Status::Approved))
+    pub(super) fn undelivered_decision_for(&self, context: &CallContext<'_>) -> Option<&Decided> {
+        self.undelivered_decision().filter(|_| !context.recorder.may_note(Status::Approved))
     }
 }
 
@@ -34,29 +33,21 @@ fn allows(fact: &Fact) -> bool {
     matches!(&fact.event, Event::PermissionDecided(decided) if decided.call_input.is_some())
 }
 
-impl CallPipeline<'_> {
-    /// Notifies the hooks of the allowing decision, then runs the call.
-    pub(super) async fn told_and_run(
+impl CallContext<'_> {
+    /// Notifies the hooks of the allowing decision, then runs the call. A hook that denies stops
+    /// it.
+    pub(super) async fn tell_and_run(
         &mut self,
-        undelivered_decision: Option<&Decided>,
-        call: &Call,
+        undelivered: Option<&Decided>,
         permitted: PermittedCall,
-    ) -> RecoveryResult {
-        self.tell_of(undelivered_decision, &permitted.planned).await?;
-        self.execute_permitted(call, permitted, &CallOptions::default()).await
-    }
-
-    /// Notifies the hooks of a decision; a hook that denies stops the call.
-    async fn tell_of(
-        &mut self,
-        decided: Option<&Decided>,
-        planned: &BoundPlan,
-    ) -> Result<(), Halt> {
-        let Some(decided) = decided else { return Ok(()) };
-        let point = HookPoint::PermissionDecision;
-        match self.notify_hooks(point, planned, &decided.decision).await.no {
-            Some(no) => Err(no.into()),
-            None => Ok(()),
+    ) -> CallOutcome {
+        if let Some(decided) = undelivered {
+            let point = HookPoint::PermissionDecision;
+            let told = self.notify_hooks(point, permitted.planned(), &decided.decision).await;
+            if let Some(no) = told.no {
+                return Err(permitted.planned().reached().stopped(no));
+            }
         }
+        permitted.execute(self, &CallOptions::default()).await
     }
 }

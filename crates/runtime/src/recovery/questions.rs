@@ -3,9 +3,9 @@
 use haft_ledger::{QuestionFilter, QuestionRecord};
 use haft_model::{Event, InputEnded, InvocationId, QuestionState, Status, Stop};
 
-use crate::pipeline::CallPipeline;
+use crate::context::CallContext;
 
-impl CallPipeline<'_> {
+impl CallContext<'_> {
     /// The last approval question that was not withdrawn; forms do not count.
     pub(super) async fn last_question(
         &mut self,
@@ -20,7 +20,7 @@ impl CallPipeline<'_> {
     async fn questions_of(&mut self, id: &InvocationId) -> Result<Vec<QuestionRecord>, Stop> {
         let filter = QuestionFilter { invocation: Some(id.clone()), ..QuestionFilter::default() };
         let found = self.runtime.questions(&filter).await?;
-        self.questions_asked = found.len();
+        self.approvals.questions_asked = found.len();
         Ok(found)
     }
 
