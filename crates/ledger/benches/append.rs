@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot set itself up should stop")]
 
-#[path = "../tests/conformance/sample.rs"]
+#[path = "../tests/it/sample.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the tests use more of it")]
 mod sample;
 

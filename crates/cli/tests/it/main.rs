@@ -1,4 +1,4 @@
-//! CLI tests from outside: a workspace and a command line in, the whole answer out.
+//! CLI tests from outside: a workspace and a command line in, the whole answer out; and what `haft serve` answers.
 
 #![expect(
     clippy::indexing_slicing,
@@ -10,14 +10,21 @@
 mod acceptance;
 mod add;
 mod bad_contracts;
+#[cfg(target_os = "linux")]
+mod bank;
 mod batch;
 mod call;
+#[cfg(target_os = "linux")]
+mod canary;
 mod check;
+mod client;
 mod doctor;
 mod edges;
 mod examples;
 #[cfg(target_os = "linux")]
 mod forms;
+#[cfg(target_os = "linux")]
+mod hook_program;
 #[cfg(target_os = "linux")]
 mod hooks;
 #[cfg(target_os = "linux")]
@@ -39,15 +46,22 @@ mod pages;
 mod published;
 mod readiness;
 mod records;
+mod rest;
 #[cfg(target_os = "linux")]
 mod secrets;
+mod serve;
 mod setup;
 mod show;
 mod snapshots;
 mod stage;
+mod surfaces;
+#[cfg(target_os = "linux")]
+mod telemetry;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod twenty;
 mod undo;
 #[cfg(unix)]
 mod unwritable;
 mod why;
+mod wire;

@@ -1,4 +1,5 @@
-//! Tests of the mcp driver with published third-party servers.
+//! Interoperability tests: the mcp driver with published third-party servers, the sdk driver with
+//! published packages.
 //!
 //! npm and pip install them once, into the target's temporary folder, so these tests need both and
 //! a registry or its cache.
@@ -10,9 +11,10 @@
 )]
 
 mod installed;
+mod packages;
 #[path = "../support/plans.rs"]
 mod plans;
 mod servers;
-#[path = "../mcp/stage.rs"]
+#[path = "../it/mcp/stage.rs"]
 #[expect(dead_code, reason = "it is shared with the tests of our own server")]
 mod stage;

@@ -1,0 +1,7 @@
+//! Rule enforcement tests: rules on addresses, paths and commands deny exactly what a driver would
+//! really reach.
+
+mod fuzzed;
+mod moment;
+mod stage;
+mod table;
