@@ -135,9 +135,9 @@ pub enum Sandbox {
 /// `[store]`: where ledger and payloads are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Store {
-    /// `sqlite:…` or `postgres://…`.
+    /// `sqlite:<file>`.
     pub url: String,
-    /// `file:…` or `s3://…`.
+    /// `file:<folder>`.
     pub payloads: String,
     /// The file that remembers which store the workspace has; one in the user's state folder when
     /// absent.

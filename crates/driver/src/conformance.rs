@@ -17,7 +17,7 @@ use haft_model::{Code, Plan};
 use haft_policy::Permit;
 
 use crate::{Driver, Failure, Output};
-pub use examples::{Sample, differs, examples};
+pub use examples::{Sample, examples};
 pub use hostile::{Hostile, Ill, hardened};
 use round::{Round, RoundReport, SubmitReply};
 

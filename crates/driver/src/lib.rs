@@ -8,7 +8,9 @@ mod attempt;
 mod backend;
 mod caller;
 mod clearance;
+#[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod expected_output;
 mod hook;
 mod line;
 mod link;
@@ -26,6 +28,7 @@ pub use attempt::Attempt;
 pub use backend::{Backend, BackendNews, BackendRequest, UPSTREAM_REQUEST};
 pub use caller::{Abilities, Caller, Inquiry, InquiryKind, Remark};
 pub use clearance::Clearance;
+pub use expected_output::differs;
 pub use haft_policy::{
     BackendTargets, CommandLine, PathTarget, ProgramFile, TargetGuard, TargetKinds, Targets,
     path_texts,

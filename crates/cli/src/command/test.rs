@@ -6,7 +6,7 @@ use anyhow::Result;
 use haft::{Host, StoreChoice};
 use haft_catalog::{Binding, CatalogEntry};
 use haft_contract::Example;
-use haft_driver::conformance::differs;
+use haft_driver::differs;
 use haft_driver::{BoxFuture, Cancel};
 use haft_model::{Actor, Call, Code, Envelope, Question, Situation, Tri};
 use haft_runtime::{CallOptions, Patience, Prompt, Reply};

@@ -26,8 +26,8 @@ region_global_matches = false
 default_actor = "agent:kiosk"
 
 [store]
-url = "postgres://db.internal/bakery"
-payloads = "s3://bakery-payloads/haft"
+url = "sqlite:/srv/bakery/haft.db"
+payloads = "file:/srv/bakery/payloads"
 identity_file = "/var/lib/bakery/store.json"
 
 [server]
@@ -137,8 +137,8 @@ fn full() -> Settings {
             default_actor: ActorId::from("agent:kiosk"),
         },
         store: Store {
-            url: "postgres://db.internal/bakery".into(),
-            payloads: "s3://bakery-payloads/haft".into(),
+            url: "sqlite:/srv/bakery/haft.db".into(),
+            payloads: "file:/srv/bakery/payloads".into(),
             identity_file: Some("/var/lib/bakery/store.json".into()),
         },
         server: ServerSettings {

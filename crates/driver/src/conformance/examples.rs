@@ -1,12 +1,12 @@
 //! Contract examples: runs each example on a driver and compares the output.
 
-use haft_model::{Digest, Plan};
+use haft_model::Plan;
 use haft_policy::Permit;
 use serde_json::Value;
 
 use super::round::{Round, SubmitReply, carry_out};
 use super::{Breach, ConformanceCase, PATIENCE};
-use crate::Driver;
+use crate::{Driver, differs};
 
 /// An example of a contract.
 #[derive(Clone, Copy)]
@@ -39,11 +39,4 @@ pub async fn examples(driver: &dyn Driver, samples: &[Sample<'_>]) -> Vec<Breach
         }));
     }
     breaches
-}
-
-/// Difference between the expected and the actual output; `None` if equal or nothing is expected.
-/// It compares canonical values: neither the order of fields nor 1 against 1.0 matters.
-pub fn differs(shown: Option<&Value>, given: &Value) -> Option<String> {
-    let shown = shown.filter(|shown| Digest::of(shown) != Digest::of(given))?;
-    Some(format!("expected {shown}, got {given}"))
 }

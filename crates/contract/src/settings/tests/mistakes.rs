@@ -69,15 +69,15 @@ const CASES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "[store]\nurl = 'mysql://db'\n",
+        "[store]\nurl = 'postgres://db/bakery'\n",
         &[
-            "W012 2:7 `url`: `mysql://db` is not the address of a store | write `sqlite:<file>` or `postgres://<host>/<database>`",
+            "W012 2:7 `url`: `postgres://db/bakery` is not the address of a store | write `sqlite:<file>`, the only kind of store in this version",
         ],
     ),
     (
-        "[store]\npayloads = '/var'\n",
+        "[store]\npayloads = 's3://bakery'\n",
         &[
-            "W013 2:12 `payloads`: `/var` is not the address of a payload store | write `file:<folder>` or `s3://<bucket>`",
+            "W013 2:12 `payloads`: `s3://bakery` is not the address of a payload store | write `file:<folder>`, the only kind of payload store in this version",
         ],
     ),
     (

@@ -122,10 +122,15 @@ static STORE: Shape = table(
             "url",
             "W012",
             Formed(&STORE_URL),
-            "`sqlite:…` for one node, `postgres://…` for several.",
+            "The store of the log, `sqlite:<file>`.",
         )
         .or("\"sqlite:.haft/haft.db\""),
-        optional("payloads", "W013", Formed(&PAYLOADS_URL), "`file:…` or `s3://…`.")
+        optional(
+            "payloads",
+            "W013",
+            Formed(&PAYLOADS_URL),
+            "The folder of the payloads, `file:<folder>`.",
+        )
             .or("\"file:.haft/payloads\""),
         optional(
             "identity_file",

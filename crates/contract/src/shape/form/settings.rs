@@ -32,20 +32,20 @@ pub static TOOL_PATTERN: TextFormat = pattern(
     "write a tool's id, with `*` for any run of characters, as in `git.*`",
 );
 
-/// The URL of the store.
+/// The URL of the store. A store that this version cannot open is refused here, not at a call.
 pub static STORE_URL: TextFormat = pattern(
     "the address of a store",
-    r"^(sqlite:\S.*|postgres://\S+)$",
+    r"^sqlite:\S.*$",
     ANY_LENGTH,
-    "write `sqlite:<file>` or `postgres://<host>/<database>`",
+    "write `sqlite:<file>`, the only kind of store in this version",
 );
 
-/// The URL of the payloads.
+/// The URL of the payloads, with the same refusal.
 pub static PAYLOADS_URL: TextFormat = pattern(
     "the address of a payload store",
-    r"^(file:\S.*|s3://\S+)$",
+    r"^file:\S.*$",
     ANY_LENGTH,
-    "write `file:<folder>` or `s3://<bucket>`",
+    "write `file:<folder>`, the only kind of payload store in this version",
 );
 
 /// The listening address of the server.
@@ -131,8 +131,8 @@ mod tests {
             (&ACTOR_ID, &["user:ana", "agent:a.b-1"], &["ana", "bot:x", "user:", "agent:a b"]),
             (&ACTOR_PATTERN, &["*", "*:ana", "agent:*", "user:ana"], &["ana", "", "bots:*"]),
             (&TOOL_PATTERN, &["*", "git.*", "git.log"], &["Git.*", "git log", "git_log", ""]),
-            (&STORE_URL, &["sqlite:a.db", "postgres://h/d"], &["mysql://h/d", "sqlite:", "a.db"]),
-            (&PAYLOADS_URL, &["file:.haft/p", "s3://bucket/p"], &["s3:bucket", "/tmp"]),
+            (&STORE_URL, &["sqlite:a.db"], &["postgres://h/d", "mysql://h/d", "sqlite:", "a.db"]),
+            (&PAYLOADS_URL, &["file:.haft/p"], &["s3://bucket/p", "s3:bucket", "/tmp"]),
             (
                 &LISTEN,
                 &["127.0.0.1:7311", "[::1]:80", "localhost:0", "0.0.0.0:443"],

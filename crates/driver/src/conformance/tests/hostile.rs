@@ -1,6 +1,7 @@
 //! Tests of the hostile-backend checks.
 
 use super::*;
+use crate::differs;
 
 /// Behaviour of a test driver with a hostile backend.
 #[derive(Clone, Copy, Debug)]
