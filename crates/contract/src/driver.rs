@@ -1,13 +1,17 @@
 //! Driver manifest: `DRIVER.md` (AIP-30), one implementation of contracts.
 
 mod lint;
+pub mod manifest;
+
+use manifest::{DriverManifest, EntryMetadata};
 
 pub(crate) use lint::{bundle_setup, install, secrets_in, shell_features};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use haft_model::{CostClass, Digest, DriverId, DriverKind, RetryPolicy};
+use haft_model::{CostClass, Digest, DriverId, DriverKind, RetryPolicy, Stop};
+use serde::Deserialize as _;
 use serde_json::Value as Json;
 
 use crate::io::check_io;
@@ -70,8 +74,13 @@ impl Driver {
         self.digest.get_or_init(|| Digest::of_bytes(self.source.text().as_bytes()))
     }
 
-    /// Everything it says, for the kind that carries it out. Read again from its text, because most
-    /// drivers of a large workspace are never asked. A bundle says what it serves as a driver does.
+    /// Its typed manifest, for the kind that carries it out. Read again from its text, because most
+    /// drivers of a large workspace are never called.
+    pub fn manifest(&self) -> Result<DriverManifest, Stop> {
+        DriverManifest::from_json(self.kind, &self.raw())
+    }
+
+    /// Everything it says, as JSON. A bundle says what it serves as a driver does.
     pub fn raw(&self) -> Json {
         let mut scratch = Report::new(&self.source);
         let node = source::parse(&self.source, Syntax::Markdown, &mut scratch);
@@ -115,6 +124,13 @@ pub struct Implements {
     pub retry: Option<RetryPolicy>,
     /// How this kind carries the tool out.
     pub metadata: Json,
+}
+
+impl Implements {
+    /// How this kind carries the tool out, typed; empty where it cannot be read.
+    pub fn typed(&self) -> EntryMetadata {
+        EntryMetadata::deserialize(&self.metadata).unwrap_or_default()
+    }
 }
 
 /// One entry of a mapping, before it is known which side is the contract's.

@@ -13,7 +13,7 @@ mod block;
 mod bundle;
 mod contract;
 mod diagnostic;
-mod driver;
+pub mod driver;
 mod effects;
 mod extras;
 mod foreign;
@@ -46,6 +46,7 @@ pub use auth::{AuthFile, Flow, Handover, TokenStore};
 pub use beside::beside;
 pub use contract::Contract;
 pub use diagnostic::{Diagnostic, Finding, Report, Rule, Severity, did_you_mean};
+pub use driver::manifest::{AuthBlock, DriverManifest};
 pub use driver::{Cost, Driver, DriverAuth, Implements, MappingEntry, own_shape};
 pub use extras::{
     Compensation, Concurrency, Extras, Idempotency, ImportSource, StatedFacts, StatusQuery,

@@ -29,6 +29,7 @@ rules! {
     Y011 error "A file can be read.";
     Y012 error "A file's name or its `schema` says what it is.";
     Y013 warning "What code says of a tool or driver is what the file of the same id says.";
+    Y014 warning "A field that this version does not act on is left out.";
     Y020 error "With `--strict-published-schema`, a manifest fits the schema that the AIP publishes.";
 
     T040 warning "A tool that changes something does not say `approval: auto`.";

@@ -54,6 +54,17 @@ pub struct Field {
     pub takes: Takes,
     /// Its meaning, in one sentence; messages and schemas show it.
     pub about: &'static str,
+    /// Whether this version acts on it.
+    pub standing: FieldStanding,
+}
+
+/// Whether this version acts on a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldStanding {
+    /// It does, or the field is for people alone.
+    Enforced,
+    /// The value is checked and recorded, and changes nothing: `haft check` warns of it (Y014).
+    Recorded,
 }
 
 /// Whether a field must be there.
@@ -184,7 +195,7 @@ pub const fn required(
     takes: Takes,
     about: &'static str,
 ) -> Field {
-    Field { name, code, need: Need::Required, takes, about }
+    Field { name, code, need: Need::Required, takes, about, standing: FieldStanding::Enforced }
 }
 
 /// An optional field.
@@ -194,7 +205,7 @@ pub const fn optional(
     takes: Takes,
     about: &'static str,
 ) -> Field {
-    Field { name, code, need: Need::Optional, takes, about }
+    Field { name, code, need: Need::Optional, takes, about, standing: FieldStanding::Enforced }
 }
 
 /// An optional field that may be null: producers of JSON write null for what they do not say.
@@ -211,7 +222,13 @@ impl Field {
     /// The same field with a default, as JSON.
     pub const fn or(self, default: &'static str) -> Field {
         // Rebuilt by hand: a const function cannot use `..self` on a type with drop glue.
-        let Field { name, code, takes, about, .. } = self;
-        Field { name, code, need: Need::Default(default), takes, about }
+        let Field { name, code, takes, about, standing, .. } = self;
+        Field { name, code, need: Need::Default(default), takes, about, standing }
+    }
+
+    /// The same field, on which this version does not act.
+    pub const fn recorded(self) -> Field {
+        let Field { name, code, need, takes, about, .. } = self;
+        Field { name, code, need, takes, about, standing: FieldStanding::Recorded }
     }
 }

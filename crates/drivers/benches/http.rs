@@ -22,9 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_driver::{Attempt, Cancel, Driver as _, DriverMessage, Link};
 use haft_drivers::{DeclaredEntries, Http};
-use haft_model::{Plan, Timestamp, ToolKey, Tri};
+use haft_model::{DriverKind, Plan, Timestamp, ToolKey, Tri};
 use haft_policy::Permit;
 use haft_sandbox::AddressGuard;
 use reqwest::{Client, Method};
@@ -110,6 +111,7 @@ impl Call {
             }}}],
         });
         let serves = vec![(ToolKey::new("shop.order", 1), 0)];
+        let manifest = DriverManifest::from_json(DriverKind::Http, &manifest);
         let declared = move || DeclaredEntries { manifest, serves };
         let driver = Http::new(declared, AddressGuard::public(), Timestamp::now);
         let mut plan = plans::plan("shop.order", "shop", json!({"order": "o-1", "n": 7}));

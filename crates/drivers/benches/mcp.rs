@@ -13,9 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_driver::{Attempt, Cancel, Driver as _, Link};
 use haft_drivers::{DeclaredEntries, Mcp, WorkingFolder};
-use haft_model::{Plan, ToolKey, Tri};
+use haft_model::{DriverKind, Plan, ToolKey, Tri};
 use haft_policy::Permit;
 use haft_sandbox::{Access, AddressGuard, ConfinedProgram, Launcher, MountedPath, Walls};
 use haft_testkit::Folder;
@@ -72,6 +73,7 @@ fn ours() -> Arc<Ours> {
         secrets: Default::default(),
     };
     let serves = vec![(ToolKey::new("echo", 1), 0)];
+    let manifest = DriverManifest::from_json(DriverKind::Mcp, &manifest);
     let mcp = Mcp::new(move || DeclaredEntries { manifest, serves }, place);
     let mut plan = plans::plan("echo", "bench", json!({"text": "hello"}));
     Arc::make_mut(&mut plan.effects).facts.read_only = Tri::Yes;

@@ -1,51 +1,55 @@
-//! Declared driver: the manifest of a driver, and the contract that each entry serves.
+//! Declared driver: the typed manifest of a driver, and the contract that each entry serves.
 
+use haft_contract::driver::manifest::{DriverManifest, EntryMetadata};
 use haft_model::{Code, Plan, Stop, ToolKey};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// A manifest, and which of its entries serves which contract.
 #[derive(Clone, Debug)]
 pub struct DeclaredEntries {
-    /// The whole parsed manifest of the DRIVER.md.
-    pub manifest: Value,
+    /// The typed manifest, or the refusal of every call where it cannot be read.
+    pub manifest: Result<DriverManifest, Stop>,
     /// Each contract, with the index of its entry under `implements`.
     pub serves: Vec<(ToolKey, usize)>,
 }
 
 impl DeclaredEntries {
-    /// The driver's id.
-    pub(crate) fn id(&self) -> &str {
-        self.manifest.get("id").and_then(Value::as_str).unwrap_or_default()
+    /// The manifest, if it can be read.
+    pub(crate) fn manifest(&self) -> Result<&DriverManifest, Stop> {
+        self.manifest.as_ref().map_err(Stop::clone)
     }
 
-    /// Reads `metadata.<kind>` of the entry that serves a plan's contract.
-    pub(crate) fn entry<T: DeserializeOwned>(&self, plan: &Plan, kind: &str) -> Result<T, Stop> {
+    /// The driver's id.
+    pub(crate) fn id(&self) -> &str {
+        self.manifest.as_ref().map(|manifest| manifest.id.as_str()).unwrap_or_default()
+    }
+
+    /// The metadata of the entry that serves a plan's contract.
+    pub(crate) fn entry(&self, plan: &Plan) -> Result<&EntryMetadata, Stop> {
         let served = self.serves.iter().find(|(tool, _)| *tool == plan.tool);
         let (_, index) = served.ok_or_else(|| {
             let words = format!("driver `{}` does not serve `{}`", self.id(), plan.tool);
             Stop::new(Code::RouteNone, words)
         })?;
-        self.part(&format!("/implements/{index}/metadata/{kind}"))
-    }
-
-    /// Reads one part of the manifest; an absent part reads as an empty object.
-    pub(crate) fn part<T: DeserializeOwned>(&self, pointer: &str) -> Result<T, Stop> {
-        let found = self.manifest.pointer(pointer).cloned();
-        let value = found.unwrap_or_else(|| Value::Object(Map::new()));
-        serde_json::from_value(value).map_err(|fault| {
-            let field = pointer.trim_start_matches('/').replace('/', ".");
-            let words = format!("driver `{}`: `{field}` cannot be read: {fault}", self.id());
-            Stop::new(Code::SetupRequired, words).help("run `haft check`")
-        })
+        metadata(self.manifest()?, *index)
     }
 }
 
+/// The metadata of an entry under `implements`.
+pub(crate) fn metadata(manifest: &DriverManifest, index: usize) -> Result<&EntryMetadata, Stop> {
+    let entry = manifest.implements.get(index).map(|entry| &entry.metadata);
+    entry.ok_or_else(|| unreadable(&manifest.id, &format!("implements.{index}")))
+}
+
+/// The refusal of a manifest in which a field is missing.
+pub(crate) fn unreadable(driver: &str, field: &str) -> Stop {
+    let words = format!("driver `{driver}`: `{field}` cannot be read");
+    Stop::new(Code::SetupRequired, words).help("run `haft check`")
+}
+
 /// The field under which the output, which must be an object, holds the answer.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Wrap(Option<String>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wrap(pub(crate) Option<String>);
 
 impl Wrap {
     /// Wraps an answer for the output.

@@ -8,12 +8,14 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_contract::driver::manifest::{
+    DriverManifest, HealthCheck, HealthMethod, HttpProbe, KindFields,
+};
 use haft_model::host::covers;
 use haft_model::{Timestamp, after, parse_duration};
 use haft_sandbox::ExitKind;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::argv_split;
 use crate::failure::OUT_OF_MEMORY;
@@ -50,33 +52,6 @@ impl Checkup {
     }
 }
 
-/// `health_check` of a manifest.
-#[derive(Deserialize)]
-struct HealthCheckText {
-    method: Looking,
-    cmd: Option<String>,
-    http: Option<ProbeRequest>,
-    expect_exit: Option<i32>,
-    every: Option<String>,
-    timeout_ms: Option<u64>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Looking {
-    Ping,
-    Exec,
-    Http,
-    Noop,
-}
-
-#[derive(Deserialize)]
-struct ProbeRequest {
-    method: Option<String>,
-    url: String,
-    expect_status: Option<u16>,
-}
-
 /// Probes the backend of a driver; `None` if the driver declares no health check. Dropping the
 /// future ends every process that it started.
 pub async fn probe(
@@ -84,11 +59,12 @@ pub async fn probe(
     place: &WorkingFolder,
     now: Timestamp,
 ) -> Option<Checkup> {
-    let written = declared.manifest.get("health_check")?;
-    let unread = |fault| format!("`health_check` cannot be read: {fault}");
-    let (why, every) = match HealthCheckText::deserialize(written) {
-        Ok(written) => (looked(&written, declared, place).await.err(), written.every),
-        Err(fault) => (Some(unread(fault)), None),
+    let (why, every) = match &declared.manifest {
+        Ok(manifest) => {
+            let check = manifest.health_check.as_ref()?;
+            (looked(check, manifest, place).await.err(), check.every.clone())
+        }
+        Err(stop) => (Some(stop.message.clone()), None),
     };
     let every = every.as_deref().and_then(parse_duration).or_else(|| parse_duration(HOLDS));
     let until = every.and_then(|every| after(now, every)).unwrap_or(now);
@@ -96,22 +72,24 @@ pub async fn probe(
 }
 
 async fn looked(
-    written: &HealthCheckText,
-    declared: &DeclaredEntries,
+    written: &HealthCheck,
+    manifest: &DriverManifest,
     place: &WorkingFolder,
 ) -> Result<(), String> {
     let patience = Duration::from_millis(written.timeout_ms.unwrap_or(PATIENCE_MS));
     let late = || format!("it did not answer within {} ms", patience.as_millis());
-    let web = Web { egress: egress(&declared.manifest), place };
+    let web = Web { egress: egress(manifest), place };
     let looking = async {
         match written.method {
-            Looking::Noop => Ok(()),
-            Looking::Ping => web.ping(&declared.manifest).await,
-            Looking::Http => web.request(written.http.as_ref().ok_or("it has no `http`")?).await,
-            Looking::Exec => {
+            HealthMethod::Noop => Ok(()),
+            HealthMethod::Ping => web.ping(manifest).await,
+            HealthMethod::Http => {
+                web.request(written.http.as_ref().ok_or("it has no `http`")?).await
+            }
+            HealthMethod::Exec => {
                 let cmd = written.cmd.as_deref().ok_or("it has no `cmd`")?;
                 let deadline = Instant::now() + patience;
-                let opening = opening(declared, place, &web.egress)?;
+                let opening = opening(manifest, place, &web.egress)?;
                 match ran(cmd, &opening, place, deadline).await? {
                     ExitKind::Exited(code) if code == written.expect_exit.unwrap_or(0) => Ok(()),
                     ExitKind::Exited(code) => Err(format!("`{cmd}` ended with code {code}")),
@@ -131,21 +109,18 @@ async fn looked(
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The hosts on the driver's egress allowlist.
-fn egress(manifest: &Value) -> BTreeSet<String> {
-    let of = |pointer: &str| manifest.pointer(pointer).and_then(Value::as_array);
-    let listed = of("/sandbox/network/egress").or_else(|| of("/network/egress"));
-    let hosts = listed.into_iter().flatten().filter_map(Value::as_str);
-    hosts.map(str::to_ascii_lowercase).collect()
+fn egress(manifest: &DriverManifest) -> BTreeSet<String> {
+    manifest.egress().iter().map(|host| host.to_ascii_lowercase()).collect()
 }
 
 /// The sandbox profile of a probe: it reads and reaches what the driver does, and writes nothing.
 fn opening(
-    declared: &DeclaredEntries,
+    manifest: &DriverManifest,
     place: &WorkingFolder,
     egress: &BTreeSet<String>,
 ) -> Result<SandboxOpening, String> {
     let effects = looking(egress.iter().cloned());
-    SandboxOpening::within(&declared.manifest, &effects, place).map_err(|stop| stop.message)
+    SandboxOpening::within(manifest, &effects, place).map_err(|stop| stop.message)
 }
 
 /// Runs a command without a shell.
@@ -174,14 +149,17 @@ struct Web<'a> {
 
 impl Web<'_> {
     /// Whether the driver's host answers at all, whatever the status.
-    async fn ping(&self, manifest: &Value) -> Result<(), String> {
-        let base = ["/base_url", "/server/url"].iter().find_map(|field| manifest.pointer(field));
-        let base = base.and_then(Value::as_str);
+    async fn ping(&self, manifest: &DriverManifest) -> Result<(), String> {
+        let base = match &manifest.kind {
+            KindFields::Http(fields) => Some(fields.base_url.as_str()),
+            KindFields::Mcp(fields) => fields.server.url(),
+            KindFields::Builtin | KindFields::Cli(_) | KindFields::Sdk(_) => None,
+        };
         let base = base.ok_or("there is no host to ping; use `exec`, `http` or `noop`")?;
         self.asked(Method::HEAD, base).await.map(drop)
     }
 
-    async fn request(&self, request: &ProbeRequest) -> Result<(), String> {
+    async fn request(&self, request: &HttpProbe) -> Result<(), String> {
         let method = request.method.as_deref().unwrap_or("GET");
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| "its method is none")?;
         let status = self.asked(method, &request.url).await?;

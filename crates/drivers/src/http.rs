@@ -4,7 +4,6 @@
 //! nothing was sent, and after it only the response tells whether the effect was committed.
 
 mod answer;
-mod beyond;
 pub(crate) mod egress_allowlist;
 mod entry;
 mod exchange;

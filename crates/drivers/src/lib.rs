@@ -39,8 +39,8 @@ pub use health::{Checkup, probe};
 pub use hooks::{Concern, HttpHook, Post, ProgramHook};
 pub use http::Http;
 pub use login::{
-    Attend, AuthBlock, Callback, CompletesWhen, Device, LoginBlock, LoginRecord, LoginSignal,
-    Logins, Program, Refresh, Service, Sign, Step, Tell,
+    Attend, Callback, Device, LoginRecord, LoginSignal, Logins, Program, Service, Sign, Step, Tell,
+    is_kept,
 };
 pub use mcp::Mcp;
 pub use post::{PostResponse, post};

@@ -3,14 +3,12 @@
 //! A flow yields a token, which goes into the vault, or leaves the login state to the program that
 //! logged in. The record says who logged in where and when, and never holds a token.
 
-mod block;
 mod callback;
 mod command;
 mod device;
 mod record;
 mod sign;
 
-pub use block::{AuthBlock, CompletesWhen, LoginBlock, Refresh};
 pub use callback::Callback;
 pub use command::{Attend, Program};
 pub use device::{Device, Service};
@@ -18,7 +16,16 @@ pub use record::{LoginRecord, Logins};
 pub(crate) use sign::ran_out;
 pub use sign::{LoginSignal, Sign};
 
+use haft_contract::driver::manifest::AuthBlock;
 use haft_model::{CauseDetail, Code, LoginFailure, Stop};
+
+use crate::WorkingFolder;
+use crate::cli::program;
+
+/// Whether the program of a driver has a login in a file of its own.
+pub fn is_kept(auth: &AuthBlock, place: &WorkingFolder) -> bool {
+    program::any_exists(&auth.state.paths, place, &place.root)
+}
 
 /// A message to the person while a login is in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -34,6 +34,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use haft_contract::DriverManifest;
 use haft_driver::{
     Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, InquiryKind, Output,
     Safe, TargetGuard, TargetKinds, Targets,
@@ -60,7 +61,7 @@ use call::McpCall;
 use connection::{Connection, ConnectionKey};
 use contract_cache::ContractCache;
 use era::ServerEra;
-use manifest::{McpEntry, McpManifestText, ServerLocation};
+use manifest::{McpEntry, ServerLocation, ServerManifest};
 use program::Program;
 use server_target::{Inside, ServerTarget};
 
@@ -90,7 +91,7 @@ pub struct Mcp {
 
 struct Manifest {
     declared: DeclaredEntries,
-    written: Result<McpManifestText, Stop>,
+    written: Result<ServerManifest, Stop>,
     /// Entries of the contracts that were called, parsed once each.
     entries: Mutex<HashMap<ToolKey, Arc<McpEntry>>>,
 }
@@ -103,7 +104,7 @@ impl Mcp {
     ) -> Mcp {
         let read: SharedManifest = Box::new(move || {
             let declared = declared();
-            let written = McpManifestText::read(&declared.manifest);
+            let written = ServerManifest::read(&declared);
             let written =
                 written.and_then(|written| server_target::sound(&written).map(|()| written));
             Manifest { written, declared, entries: Mutex::default() }
@@ -131,7 +132,7 @@ impl Mcp {
         Mcp { lookup, ..self }
     }
 
-    fn written(&self) -> Result<&McpManifestText, Stop> {
+    fn written(&self) -> Result<&ServerManifest, Stop> {
         self.manifest.written.as_ref().map_err(Stop::clone)
     }
 
@@ -194,7 +195,7 @@ impl Mcp {
             let closed = closed::described(guard);
             self.inside.get(plan, closed, || {
                 let opening =
-                    SandboxOpening::of(&self.manifest.declared.manifest, plan, &self.place)?;
+                    SandboxOpening::of(self.manifest.declared.manifest()?, plan, &self.place)?;
                 Inside::new(self.written()?, &opening, &self.place, guard)
             })
         };
@@ -253,7 +254,7 @@ impl Mcp {
             ServerLocation::Remote { .. } => ServerTarget::remote(written, &self.place, safe).await,
             ServerLocation::Binary { .. }
             | ServerLocation::Npm { .. }
-            | ServerLocation::Docker {} => {
+            | ServerLocation::Docker { .. } => {
                 ServerTarget::program(written, inside().map_err(stopped)?, safe).await
             }
         }
@@ -314,17 +315,21 @@ fn stopped(stop: Stop) -> Failure {
     unsent(while_running(stop))
 }
 
-/// Lists a server's tools for the import of a manifest. `manifest` is a DRIVER.md of kind mcp as
-/// far as it says where the server is and what it may touch. The answer holds `tools`,
+/// Lists a server's tools for the import of a manifest, of which only what says where the server is
+/// and what it may touch counts. The answer holds `tools`,
 /// `serverInfo`, `protocolVersion` and `instructions`.
-pub async fn list(manifest: Value, place: WorkingFolder, timeout: Duration) -> Result<Value, Stop> {
-    let declared = DeclaredEntries { manifest, serves: Vec::new() };
+pub async fn list(
+    manifest: DriverManifest,
+    place: WorkingFolder,
+    timeout: Duration,
+) -> Result<Value, Stop> {
+    let declared = DeclaredEntries { manifest: Ok(manifest), serves: Vec::new() };
     let mcp = Mcp::new(move || declared, place);
     let listing = async {
         let written = mcp.written()?;
         let effects = looking(written.egress());
         let inside = || {
-            let manifest = &mcp.manifest.declared.manifest;
+            let manifest = mcp.manifest.declared.manifest()?;
             let opening = SandboxOpening::within(manifest, &effects, &mcp.place)?;
             Inside::new(written, &opening, &mcp.place, &TargetGuard::default()).map(Arc::new)
         };

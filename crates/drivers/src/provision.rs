@@ -14,11 +14,10 @@ use std::future::pending;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_model::{Code, EffectProfile, Facts, Stop, Tri};
 use haft_notation::ecma_group;
 use haft_sandbox::{ConfinedProgram, ExitKind, ProgramExit, StartRefusal, Walls};
-use serde::Deserialize;
-use serde_json::Value;
 
 use crate::WorkingFolder;
 use crate::cli::program;
@@ -47,39 +46,31 @@ const PASSED: [&str; 10] = [
 
 /// The program of one driver, and how to provision it.
 pub struct Provision {
-    manifest: Value,
+    manifest: DriverManifest,
     /// Folder of the manifest.
     folder: PathBuf,
     place: WorkingFolder,
 }
 
-#[derive(Deserialize)]
-struct VersionCheck {
-    cmd: String,
-    parse: String,
-    range: String,
-    timeout_ms: Option<u64>,
-}
-
 impl Provision {
     /// Builds the provisioning of a driver whose manifest lies in `folder`.
-    pub fn new(manifest: Value, folder: PathBuf, place: WorkingFolder) -> Provision {
+    pub fn new(manifest: DriverManifest, folder: PathBuf, place: WorkingFolder) -> Provision {
         Provision { manifest, folder, place }
     }
 
     /// Whether the driver needs a login.
     pub fn has_login(&self) -> bool {
-        self.manifest.get("auth").is_some()
+        self.manifest.auth.is_some()
     }
 
     /// The path of the program.
     pub fn program(&self) -> Result<String, Stop> {
-        program::find(self.text("bin"), self.id(), &self.place, &self.root()?)
+        program::find(self.bin(), self.id(), &self.place, &self.root()?)
     }
 
     /// Identifies the program's file by path, modification time and size.
     pub fn stamp(&self) -> Option<String> {
-        let file = program::file(self.text("bin"), self.id(), &self.place, &self.root().ok()?)?;
+        let file = program::file(self.bin(), self.id(), &self.place, &self.root().ok()?)?;
         let about = std::fs::metadata(&file).ok()?;
         let since = about.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(format!("{} {} {}", file.display(), since.as_nanos(), about.len()))
@@ -91,8 +82,7 @@ impl Provision {
         &self,
         satisfies: impl Fn(&str, &str) -> bool,
     ) -> Result<Option<String>, Stop> {
-        let Some(check) = self.manifest.get("version_check") else { return Ok(None) };
-        let check = VersionCheck::deserialize(check).map_err(|fault| self.unreadable(&fault))?;
+        let Some(check) = &self.manifest.version_check else { return Ok(None) };
         let patience = Duration::from_millis(check.timeout_ms.unwrap_or(5000));
         let ended = self.confined(&check.cmd, None, &looking([]), patience).await?;
         let found = [&ended.stdout, &ended.stderr].into_iter().find_map(|said| {
@@ -105,8 +95,8 @@ impl Provision {
         match satisfies(&version, &check.range) {
             true => Ok(Some(version)),
             false => {
-                let range = check.range;
-                let words = format!("`{}` is {version}, and `{range}` is needed", self.text("bin"));
+                let range = &check.range;
+                let words = format!("`{}` is {version}, and `{range}` is needed", self.bin());
                 Err(setup(words).help("install another version of it"))
             }
         }
@@ -198,20 +188,18 @@ impl Provision {
 
     /// The effects of a set-up step: what the driver declares, without a contract.
     fn changing(&self) -> EffectProfile {
-        let egress = ["/sandbox/network/egress", "/network/egress"];
-        let egress = egress.iter().find_map(|place| self.manifest.pointer(place)?.as_array());
-        let hosts = egress.into_iter().flatten().filter_map(|host| Some(host.as_str()?.to_owned()));
-        let looking = looking(hosts);
+        let looking = looking(self.manifest.egress().iter().cloned());
         let facts = Facts { read_only: Tri::No, ..looking.facts.clone() };
         EffectProfile { mutates_stated: false, facts, ..looking }
     }
 
     fn id(&self) -> &str {
-        self.text("id")
+        &self.manifest.id
     }
 
-    fn text(&self, field: &str) -> &str {
-        self.manifest.get(field).and_then(Value::as_str).unwrap_or_default()
+    /// The program; empty where the driver has none.
+    fn bin(&self) -> &str {
+        self.manifest.program().map(|fields| fields.bin.as_str()).unwrap_or_default()
     }
 
     fn root(&self) -> Result<PathBuf, Stop> {
@@ -228,15 +216,11 @@ impl Provision {
 
     /// The program's path on the shelf; Haft does not install a program that is named by a path.
     fn on_shelf(&self, shelf: &Path) -> Result<PathBuf, Stop> {
-        let bin = self.text("bin");
+        let bin = self.bin();
         match bin.contains('/') {
             false => Ok(shelf.join(bin)),
             true => Err(setup(format!("`{bin}` names a place; only a bare name can be installed"))),
         }
-    }
-
-    fn unreadable(&self, fault: &serde_json::Error) -> Stop {
-        setup(format!("driver `{}` cannot be read: {fault}", self.id())).help("run `haft check`")
     }
 }
 

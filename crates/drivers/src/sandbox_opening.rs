@@ -7,14 +7,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use haft_contract::driver::manifest::{
+    DriverManifest, RunnerField, RunnerLimits, SandboxEnvironment, SandboxExec,
+};
 use haft_model::governing::{Extent, GIT_CONFIG};
 use haft_model::host::covers;
 use haft_model::{Code, EffectProfile, FactRule, Facts, Plan, Requires, Risk, Stop, Tri};
 use haft_sandbox::{
     Access, Bounds, ConfinedProgram, Gate, MountedPath, NetworkAccess, Protection, Spawn,
 };
-use serde::Deserialize;
-use serde_json::Value;
 
 use crate::WorkingFolder;
 use crate::failure::violation;
@@ -43,73 +44,10 @@ pub(crate) struct SandboxOpening {
     pub(crate) protection: Protection,
 }
 
-/// The manifest fields that declare what a driver accesses.
-#[derive(Default, Deserialize)]
-struct OpeningText {
-    #[serde(default)]
-    id: String,
-    #[serde(default)]
-    network: Egress,
-    sandbox: Option<Sandbox>,
-    #[serde(default)]
-    auth: OpeningAuth,
-    runner: Option<Value>,
-}
-
-#[derive(Default, Deserialize)]
-struct Sandbox {
-    network: Option<Egress>,
-    fs: Option<OpeningFiles>,
-    exec: Option<Exec>,
-    #[serde(default)]
-    env: Environment,
-}
-
-#[derive(Default, Deserialize)]
-struct Egress {
-    #[serde(default)]
-    egress: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct OpeningFiles {
-    read: Option<Vec<String>>,
-    write: Option<Vec<String>>,
-    #[serde(default)]
-    deny: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Exec {
-    allow: bool,
-}
-
-#[derive(Default, Deserialize)]
-struct Environment {
-    #[serde(default)]
-    pass: Vec<String>,
-    #[serde(default)]
-    set: BTreeMap<String, String>,
-}
-
-#[derive(Default, Deserialize)]
-struct OpeningAuth {
-    #[serde(default)]
-    state: OpeningState,
-}
-
-#[derive(Default, Deserialize)]
-struct OpeningState {
-    #[serde(default)]
-    paths: Vec<String>,
-    #[serde(default)]
-    env: Vec<String>,
-}
-
 impl SandboxOpening {
     /// The profile of a driver's call.
     pub(crate) fn of(
-        manifest: &Value,
+        manifest: &DriverManifest,
         plan: &Plan,
         place: &WorkingFolder,
     ) -> Result<SandboxOpening, Stop> {
@@ -118,37 +56,33 @@ impl SandboxOpening {
 
     /// The profile for the declared effects of a contract.
     pub(crate) fn within(
-        manifest: &Value,
+        manifest: &DriverManifest,
         effects: &EffectProfile,
         place: &WorkingFolder,
     ) -> Result<SandboxOpening, Stop> {
-        let written = OpeningText::deserialize(manifest).map_err(|fault| {
-            let words = format!("what the driver touches cannot be read: {fault}");
-            Stop::new(Code::SetupRequired, words).help("run `haft check`")
-        })?;
         let root = place.real_root().map_err(|fault| {
             Stop::new(Code::SetupRequired, format!("the workspace cannot be found: {fault}"))
         })?;
-        let sandbox = written.sandbox.unwrap_or_default();
-        let files = sandbox.fs.unwrap_or_default();
+        let sandbox = manifest.sandbox.clone().unwrap_or_default();
+        let login = manifest.auth.as_ref().map(|auth| auth.state.clone()).unwrap_or_default();
+        let files = sandbox.fs;
         let protection = protection(&root, effects, place);
         let home = (place.variable)("HOME");
-        let paths = Paths { root: &root, home, driver: &written.id, protection: &protection };
+        let paths = Paths { root: &root, home, driver: &manifest.id, protection: &protection };
         let mut shown = paths.read(files.read.as_deref())?;
         shown.extend(paths.write(files.write.as_deref(), effects)?);
-        shown.extend(paths.existing(&written.auth.state.paths, Access::Write)?);
+        shown.extend(paths.existing(&login.paths, Access::Write)?);
         let mut hidden = place.hidden_in(&root);
         let denied = paths.places(&files.deny)?;
         hidden.extend(denied.iter().cloned());
-        let egress = sandbox.network.unwrap_or(written.network).egress;
         Ok(SandboxOpening {
-            hosts: common(&egress, effects),
-            env: environment(&sandbox.env, &written.auth.state.env, place)?,
+            hosts: common(manifest.egress(), effects),
+            env: environment(&sandbox.env, &login.env, place)?,
             spawn: match sandbox.exec {
-                Some(Exec { allow: false }) => Spawn::Nothing,
-                Some(Exec { allow: true }) | None => Spawn::Anything,
+                Some(SandboxExec { allow: false }) => Spawn::Nothing,
+                Some(SandboxExec { allow: true }) | None => Spawn::Anything,
             },
-            bounds: bounds(written.runner.as_ref()),
+            bounds: bounds(manifest.runner.as_ref()),
             root,
             shown,
             hidden,
@@ -365,7 +299,7 @@ fn common(egress: &[String], effects: &EffectProfile) -> Vec<String> {
 /// The environment of a program: the variables that are set, and those passed on from Haft's. A
 /// secret of the workspace comes from its vault, which checks who may have it, or not at all.
 fn environment(
-    declared: &Environment,
+    declared: &SandboxEnvironment,
     login: &[String],
     place: &WorkingFolder,
 ) -> Result<BTreeMap<String, String>, Stop> {
@@ -385,11 +319,14 @@ fn environment(
 }
 
 /// The limits of a runner, capped by the defaults.
-fn bounds(runner: Option<&Value>) -> Bounds {
+fn bounds(runner: Option<&RunnerField>) -> Bounds {
     let most = Bounds::default();
-    let limit = |name: &str| runner?.pointer(&format!("/limits/{name}"))?.as_u64();
-    let memory = limit("memory_mb").map_or(most.memory, |mb| mb.saturating_mul(1 << 20));
-    let cpu = limit("cpu_ms").map_or(most.cpu_seconds, |ms| ms.div_ceil(1000));
+    let limits = match runner {
+        Some(RunnerField::Block(block)) => block.limits,
+        Some(RunnerField::Elsewhere(_)) | None => RunnerLimits::default(),
+    };
+    let memory = limits.memory_mb.map_or(most.memory, |mb| mb.saturating_mul(1 << 20));
+    let cpu = limits.cpu_ms.map_or(most.cpu_seconds, |ms| ms.div_ceil(1000));
     let memory = memory.min(most.memory);
     let total_memory = memory.saturating_add(most.file_size);
     Bounds { memory, total_memory, cpu_seconds: cpu.min(most.cpu_seconds), ..most }

@@ -84,7 +84,7 @@ impl Sdk {
         owner: Option<String>,
     ) -> Result<HeldWorker<'_>, Stop> {
         let (plan, guard) = (attempt.plan, &attempt.guard);
-        let opening = SandboxOpening::of(&self.declared.manifest, plan, &self.place)?;
+        let opening = SandboxOpening::of(self.declared.manifest()?, plan, &self.place)?;
         if !guard.is_empty() {
             let kinds = TargetKinds { paths: guard.watches_paths(), ..TargetKinds::ALL };
             targets::check(&self.touched(plan, kinds)?, guard)?;

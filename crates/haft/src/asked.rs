@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
+use haft_contract::DriverManifest;
+use haft_contract::driver::manifest::{KindFields, RemoteLogin, ServerLocation};
 use haft_drivers::{Tell, Token, WorkingFolder, mcp};
 use haft_model::{Code, LoginFailure, Secret, Stop, Timestamp};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Timeout for a server to start and to list its tools.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -22,7 +24,7 @@ pub struct Stranger<'a> {
     /// The folder that a program sees to read.
     pub root: &'a Path,
     /// A driver of kind mcp as far as it says where the server is.
-    pub manifest: Value,
+    pub manifest: DriverManifest,
     /// The OAuth client secret, where the manifest names a registered client.
     pub client_secret: Option<Secret>,
 }
@@ -33,9 +35,8 @@ impl Stranger<'_> {
         let mut manifest = self.manifest.clone();
         // The client's credentials are for the authorization server; the MCP server sees a token or
         // nothing.
-        if let Some(server) = manifest.get_mut("server").and_then(Value::as_object_mut) {
-            let shown = |auth: &Value| auth.get("bearer").is_some();
-            server.retain(|name, value| name != "auth" || shown(value));
+        if let Some(auth) = login(&mut manifest) {
+            auth.take_if(|auth| auth.bearer.is_none());
         }
         mcp::list(manifest, self.place(), LONGEST).await
     }
@@ -57,11 +58,9 @@ impl Stranger<'_> {
             let guard = self.place().guard;
             let given = mcp::log_in(&self.manifest, before, &guard, Timestamp::now, tell, PATIENCE);
             let given = given.await?;
-            if let Some(server) = self.manifest.get_mut("server").and_then(Value::as_object_mut) {
-                let auth = server.entry("auth").or_insert_with(|| json!({}));
-                if let Some(auth) = auth.as_object_mut() {
-                    auth.insert("bearer".to_owned(), json!(given.access.expose()));
-                }
+            if let Some(auth) = login(&mut self.manifest) {
+                let bearer = Some(given.access.expose().to_owned());
+                auth.get_or_insert_default().bearer = bearer;
             }
             token = Some(given);
         }
@@ -94,5 +93,16 @@ fn lacking(stop: &Stop, token: Option<&Token>) -> Option<Vec<String>> {
             (!lacked.is_empty()).then(|| [held, lacked].concat())
         }
         Some(_) | None => None,
+    }
+}
+
+/// The login of a remote server.
+fn login(manifest: &mut DriverManifest) -> Option<&mut Option<RemoteLogin>> {
+    let KindFields::Mcp(fields) = &mut manifest.kind else { return None };
+    match &mut fields.server {
+        ServerLocation::Remote { auth, .. } => Some(auth),
+        ServerLocation::Binary { .. }
+        | ServerLocation::Npm { .. }
+        | ServerLocation::Docker { .. } => None,
     }
 }

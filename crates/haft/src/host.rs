@@ -200,7 +200,7 @@ impl Host {
         let found = drivers.iter().find(|found| found.id.as_str() == driver)?;
         let file = workspace.root().join(&*found.file);
         let folder = file.parent().unwrap_or(workspace.root()).to_owned();
-        Some(Provision::new(found.raw(), folder, hooks::place(&workspace, &self.given)))
+        Some(Provision::new(found.manifest().ok()?, folder, hooks::place(&workspace, &self.given)))
     }
 
     /// The states of a contract's drivers, for the caller. Asks no backend.

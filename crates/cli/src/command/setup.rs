@@ -85,7 +85,7 @@ impl SetupRun {
         self.record.installed = true;
         self.record.program = self.provision.stamp();
         self.version().await?;
-        for step in self.provision.steps()? {
+        for step in self.provision.steps() {
             self.step(&step).await?;
         }
         if self.provision.has_login() {
@@ -99,7 +99,7 @@ impl SetupRun {
         let Err(missing) = self.provision.program() else { return Ok(()) };
         (self.record.installed, self.record.program) = (false, None);
         let mut why = missing;
-        for way in self.provision.ways()? {
+        for way in self.provision.ways() {
             if let Some(skipped) = &way.skipped {
                 output::remark(format!("skipped  {} ({}): {skipped}", way.says, way.method));
                 continue;

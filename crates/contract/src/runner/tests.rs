@@ -1,15 +1,22 @@
 //! Runners: in a file of their own, and inside a driver.
 
-use crate::trial::{check, good};
+use crate::trial::{check, good, lines, reading};
 use crate::{ManifestKind, ParsedManifest};
 
 #[test]
 fn runner_block_parses_from_its_own_file() {
-    let manifest = good(
+    let reading = reading(
         "RUNNER.md",
         "engine: sandbox\nimage: node-22\nneeds: { language: node, native: [ffmpeg], npm: [\"left-pad@1\"], pip: [] }\nlimits: { memory_mb: 256, timeout_ms: 600000, cpu_ms: 1 }",
     );
-    assert!(matches!(manifest, ParsedManifest::Block(ManifestKind::Runner)));
+    assert_eq!(
+        lines(&reading),
+        [
+            "Y014 4 `needs` is recorded and not enforced",
+            "Y014 5 `timeout_ms` is recorded and not enforced",
+        ]
+    );
+    assert!(matches!(reading.manifest, Some(ParsedManifest::Block(ManifestKind::Runner))));
 }
 
 #[test]

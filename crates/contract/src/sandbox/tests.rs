@@ -1,14 +1,14 @@
 //! Sandboxes: what is fine, and what is refused.
 
 use crate::sandbox::mount_point;
-use crate::trial::{check, good};
+use crate::trial::{check, lines, reading};
 use crate::{ManifestKind, ParsedManifest};
 
 const FILE: &str = "SANDBOX.md";
 
 #[test]
 fn sandbox_block_parses_from_its_own_file() {
-    let manifest = good(
+    let reading = reading(
         FILE,
         r#"
 schema: sandbox/v1
@@ -27,7 +27,8 @@ policy: [{ file: ./POLICY.md }]
 lifecycle: { pause_after_idle: idle-600, destroy_on: workspace-close }
 read_only: false"#,
     );
-    assert!(matches!(manifest, ParsedManifest::Block(ManifestKind::Sandbox)));
+    assert_eq!(lines(&reading), ["Y014 8 `timeout_ms` is recorded and not enforced"]);
+    assert!(matches!(reading.manifest, Some(ParsedManifest::Block(ManifestKind::Sandbox))));
 }
 
 #[test]

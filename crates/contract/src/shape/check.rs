@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::{Report, Rule, suggestion};
+use crate::rules;
 use crate::shape::form::TextFormat;
 use crate::shape::kind::one_of;
 use crate::shape::strangers::stranger;
-use crate::shape::{Field, Need, Shape, Takes};
+use crate::shape::{Field, FieldStanding, Need, Shape, Takes};
 use crate::source::{MapEntry, Node, Source, Value};
 
 /// Reports every way in which a map differs from its shape. `code` is the rule of whatever holds it.
@@ -65,6 +66,12 @@ pub(crate) fn field_value(
         return;
     }
     value(&entry.value, &entry.key, &field.takes, code, report);
+    if field.standing == FieldStanding::Recorded && fits(&entry.value, &field.takes) {
+        let message = format!("`{}` is recorded and not enforced", entry.key);
+        report
+            .add(&rules::Y014, entry.key_span.clone(), message)
+            .help("leave it out, or do not rely on it");
+    }
 }
 
 /// Holds one value against what a field takes. `name` is how messages call it.

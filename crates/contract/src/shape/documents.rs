@@ -90,7 +90,7 @@ mod tests {
 
     use haft_notation::Pattern;
 
-    use crate::shape::Takes;
+    use crate::shape::{Field, FieldStanding, Shape, Takes};
 
     fn walk(takes: &Takes) {
         match takes {
@@ -119,6 +119,54 @@ mod tests {
     #[test]
     fn every_pattern_compiles() {
         super::ALL.iter().copied().for_each(|shape| walk(&Takes::Map(shape)));
+    }
+
+    /// Each field of a shape and of the maps in it that `picked` picks, as `title field`.
+    fn fields(shape: &Shape, picked: fn(&Field) -> bool, found: &mut BTreeSet<String>) {
+        for field in shape.fields {
+            let row = format!("{} `{}`", shape.title, field.name);
+            if picked(field) {
+                found.insert(row);
+            }
+            inside(&field.takes, picked, found);
+        }
+    }
+
+    fn inside(takes: &Takes, picked: fn(&Field) -> bool, found: &mut BTreeSet<String>) {
+        match takes {
+            Takes::List(_, inner)
+            | Takes::Set(inner)
+            | Takes::Nullable(inner)
+            | Takes::Names(_, inner) => inside(inner, picked, found),
+            Takes::Map(shape) => fields(shape, picked, found),
+            Takes::Kinds(_, kinds) => {
+                kinds.iter().for_each(|(_, shape)| fields(shape, picked, found));
+            }
+            Takes::Either(choices) => {
+                choices.iter().for_each(|choice| inside(choice, picked, found));
+            }
+            Takes::Any
+            | Takes::Text(..)
+            | Takes::Formed(_)
+            | Takes::Word(_)
+            | Takes::Integer(..)
+            | Takes::Number(_)
+            | Takes::Flag
+            | Takes::Schema
+            | Takes::Object => {}
+        }
+    }
+
+    #[test]
+    fn page_lists_every_field_that_is_recorded_alone() {
+        let page = include_str!("../../../../docs/recorded-fields.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+        let listed: BTreeSet<String> =
+            rows.filter(|row| row.contains('`')).map(str::to_owned).collect();
+        let mut marked = BTreeSet::new();
+        let recorded = |field: &Field| field.standing == FieldStanding::Recorded;
+        super::ALL.iter().for_each(|shape| fields(shape, recorded, &mut marked));
+        assert_eq!(listed, marked);
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use haft_contract::driver::manifest::OutputFormat;
 use haft_driver::{Failure, Output};
 use haft_model::{CauseDetail, CausePhase, Code, Content, EffectState, Media, Stop};
 use haft_sandbox::{ExitKind, ProgramExit};
 use serde_json::{Map, Value, json};
 
-use super::command::{Command, Format, Meaning};
+use super::command::{Command, Meaning};
 use super::listening::CapturedOutput;
 use super::run::Run;
 use super::tried;
@@ -89,21 +90,25 @@ pub(super) fn too_large(command: &Command, most: usize) -> Stop {
     running(Code::ResultTooLarge, words).help("ask for less")
 }
 
-fn read(bytes: &[u8], format: Format, yaml: Option<super::ReadYaml>) -> Result<Output, String> {
+fn read(
+    bytes: &[u8],
+    format: OutputFormat,
+    yaml: Option<super::ReadYaml>,
+) -> Result<Output, String> {
     let nothing = Output { structured: None, ..Output::read(Value::Null) };
     let text = || std::str::from_utf8(bytes).map_err(|_| "its output is not UTF-8".to_owned());
     match format {
-        Format::Text => Ok(Output::read(json!({ "text": text()? }))),
-        Format::Json | Format::Yaml if bytes.trim_ascii().is_empty() => Ok(nothing),
-        Format::Json => {
+        OutputFormat::Text => Ok(Output::read(json!({ "text": text()? }))),
+        OutputFormat::Json | OutputFormat::Yaml if bytes.trim_ascii().is_empty() => Ok(nothing),
+        OutputFormat::Json => {
             exact::read(bytes).map(Output::read).map_err(|_| "its output is not JSON".to_owned())
         }
-        Format::Yaml => {
+        OutputFormat::Yaml => {
             let read = yaml.ok_or("YAML output is not supported here")?;
             let value = read(text()?).map_err(|why| format!("its output is not YAML: {why}"))?;
             Ok(Output::read(value))
         }
-        Format::Binary => {
+        OutputFormat::Binary => {
             let mime_type = "application/octet-stream".to_owned();
             let media = Media { mime_type, data: STANDARD.encode(bytes), name: None };
             Ok(Output { content: vec![Content::File(media)], ..nothing })

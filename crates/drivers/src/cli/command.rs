@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use haft_contract::driver::manifest::{
+    CliFields, DriverManifest, EntryMetadata, OutputFormat, OutputStream,
+};
 use haft_model::{Code, Stop};
 use haft_notation::Template;
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::ReadYaml;
-use super::manifest::CliManifestText;
 use crate::declared::{Wrap, unsupported};
 
 /// The program to run, and how to read its output.
@@ -21,9 +23,9 @@ pub(super) struct Command {
     pub(super) json_args: Vec<String>,
     pub(super) stdin: Option<Template>,
     pub(super) dash_values: bool,
-    pub(super) format: Format,
-    pub(super) stream: Stream,
-    pub(super) error_stream: Stream,
+    pub(super) format: OutputFormat,
+    pub(super) stream: OutputStream,
+    pub(super) error_stream: OutputStream,
     /// Whether the output is streamed while the program runs.
     pub(super) streaming: bool,
     meanings: BTreeMap<i32, String>,
@@ -37,24 +39,6 @@ pub(super) struct Command {
     pub(super) secret_files: BTreeMap<String, String>,
 }
 
-/// The output format of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Text,
-    Json,
-    Yaml,
-    Binary,
-}
-
-/// The stream that carries the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Stream {
-    Stdout,
-    Stderr,
-    Mixed,
-}
-
 /// The meaning of an exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
@@ -66,66 +50,42 @@ pub(super) enum Meaning {
     Own(String),
 }
 
-/// The part of an `implements` entry that concerns command lines.
-pub(super) struct CommandEntry {
-    pub(super) cli: Cli,
-    pub(super) haft: CommandExtras,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Cli {
-    #[serde(default)]
-    argv: Vec<String>,
-    stdin: Option<String>,
-    output_format: Option<String>,
-    #[serde(default)]
-    streaming: bool,
-}
-
-#[derive(Deserialize)]
-pub(super) struct CommandExtras {
-    #[serde(default)]
-    not_committed: BTreeSet<i32>,
-    #[serde(default)]
-    secret_files: BTreeMap<String, String>,
-    #[serde(default)]
-    dash_values: bool,
-    #[serde(default)]
-    wrap: Wrap,
-}
-
-impl CommandEntry {
-    pub(super) fn command(self, written: &CliManifestText) -> Result<Command, Stop> {
-        let id = &written.id;
-        let printed = &written.output;
-        let wished = self.cli.output_format.as_deref();
-        let format = wished.or(printed.default_format.as_deref());
-        let argv = self.cli.argv.iter().map(|text| template(text, "argv", id));
-        let flag = printed.json_flag.iter().filter(|_| wished == Some("json"));
+impl Command {
+    /// Compiles the command of an entry.
+    pub(super) fn compile(
+        manifest: &DriverManifest,
+        fields: &CliFields,
+        entry: &EntryMetadata,
+    ) -> Result<Command, Stop> {
+        let id = &manifest.id;
+        let (cli, haft) = (entry.cli.clone().unwrap_or_default(), entry.haft.clone());
+        let printed = &fields.output;
+        let argv = cli.argv.iter().map(|text| template(text, "argv", id));
+        let flag =
+            printed.json_flag.iter().filter(|_| cli.output_format == Some(OutputFormat::Json));
         let json_args = flag.flat_map(|flag| std::iter::once(flag).chain(&printed.json_flag_args));
+        let login = manifest.auth.as_ref().map(|auth| auth.state.clone()).unwrap_or_default();
         Ok(Command {
             driver: id.clone(),
-            bin: written.bin.clone(),
-            bin_args: written.bin_args.clone(),
+            bin: fields.bin.clone(),
+            bin_args: fields.bin_args.clone(),
             argv: argv.collect::<Result<_, Stop>>()?,
             json_args: json_args.cloned().collect(),
-            stdin: self.cli.stdin.map(|text| template(&text, "stdin", id)).transpose()?,
-            dash_values: self.haft.dash_values,
-            format: Format::read(format, id)?,
-            stream: printed.stream.unwrap_or(Stream::Stdout),
-            error_stream: printed.error_stream.unwrap_or(Stream::Stderr),
-            streaming: self.cli.streaming,
-            meanings: meanings(written)?,
-            not_committed: self.haft.not_committed,
-            wrap: self.haft.wrap,
-            login: written.auth.state.env.clone(),
-            login_paths: written.auth.state.paths.clone(),
-            secret_files: self.haft.secret_files,
+            stdin: cli.stdin.map(|text| template(&text, "stdin", id)).transpose()?,
+            dash_values: haft.dash_values,
+            format: cli.output_format.or(printed.default_format).unwrap_or(OutputFormat::Text),
+            stream: printed.stream.unwrap_or(OutputStream::Stdout),
+            error_stream: printed.error_stream.unwrap_or(OutputStream::Stderr),
+            streaming: cli.streaming,
+            meanings: meanings(manifest, fields)?,
+            not_committed: haft.not_committed.iter().filter_map(exit_code).collect(),
+            wrap: Wrap(haft.wrap),
+            login: login.env,
+            login_paths: login.paths,
+            secret_files: haft.secret_files,
         })
     }
-}
 
-impl Command {
     /// The meaning of an exit code: as the driver declares, else as AIP-29 reserves it.
     pub(super) fn meaning(&self, code: i32) -> Meaning {
         let stated = self.meanings.get(&code).map(String::as_str);
@@ -172,22 +132,18 @@ impl Command {
     /// Refuses an output format without a parser.
     pub(super) fn can_be_read(&self, yaml: Option<ReadYaml>) -> Result<(), Stop> {
         match (self.format, yaml) {
-            (Format::Yaml, None) => Err(unsupported(&self.driver, "output in YAML")),
-            (Format::Text | Format::Json | Format::Binary | Format::Yaml, _) => Ok(()),
+            (OutputFormat::Yaml, None) => Err(unsupported(&self.driver, "output in YAML")),
+            (
+                OutputFormat::Text | OutputFormat::Json | OutputFormat::Binary | OutputFormat::Yaml,
+                _,
+            ) => Ok(()),
         }
     }
 }
 
-impl Format {
-    fn read(text: Option<&str>, driver: &str) -> Result<Format, Stop> {
-        match text {
-            None | Some("text") => Ok(Format::Text),
-            Some("json") => Ok(Format::Json),
-            Some("yaml") => Ok(Format::Yaml),
-            Some("binary") => Ok(Format::Binary),
-            Some(other) => Err(unsupported(driver, &format!("output of the form `{other}`"))),
-        }
-    }
+/// An exit code of `not_committed`; drivers of kind sdk write exceptions there.
+fn exit_code(value: &Value) -> Option<i32> {
+    i32::try_from(value.as_i64()?).ok()
 }
 
 /// Parses a template. It may not hold a secret: every user of a machine sees process arguments.
@@ -207,18 +163,18 @@ fn template(text: &str, field: &str, driver: &str) -> Result<Template, Stop> {
 }
 
 /// The exit code mapping; the code of an expired login means that a new login is needed.
-fn meanings(written: &CliManifestText) -> Result<BTreeMap<i32, String>, Stop> {
+fn meanings(manifest: &DriverManifest, fields: &CliFields) -> Result<BTreeMap<i32, String>, Stop> {
     let number = |text: &str| {
         text.parse().map_err(|_| {
-            let words = format!("driver `{}`: `{text}` is no exit code", written.id);
+            let words = format!("driver `{}`: `{text}` is no exit code", manifest.id);
             Stop::new(Code::SetupRequired, words).help("run `haft check`")
         })
     };
-    let stated = written.output.exit_codes.iter();
+    let stated = fields.output.exit_codes.iter();
     let stated = stated.map(|(code, meaning)| Ok((number(code)?, meaning.clone())));
     let mut meanings: BTreeMap<i32, String> = stated.collect::<Result<_, Stop>>()?;
-    let sign =
-        written.auth.expiry.as_ref().and_then(|expiry| expiry.detect.strip_prefix("exit_code:"));
+    let expiry = manifest.auth.as_ref().and_then(|auth| auth.expiry.as_ref());
+    let sign = expiry.and_then(|expiry| expiry.detect.strip_prefix("exit_code:"));
     if let Some(code) = sign {
         meanings.insert(number(code)?, "auth_required".to_owned());
     }

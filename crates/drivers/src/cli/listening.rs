@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use haft_contract::driver::manifest::OutputStream;
 use haft_driver::{Cancel, Link};
 use haft_model::{Content, Progress};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::Instant;
 
-use super::command::{Command, Stream};
+use super::command::Command;
 use crate::failure::last_words;
 
 /// Shortest time between two progress reports, and between two streamed pieces.
@@ -92,11 +93,11 @@ impl<'a> Listening<'a> {
             let due = self.news.due;
             tokio::select! {
                 length = stdout.read(&mut out), if out_open => match length {
-                    Ok(length @ 1..) => self.heard(Stream::Stdout, out.get(..length)),
+                    Ok(length @ 1..) => self.heard(OutputStream::Stdout, out.get(..length)),
                     Ok(_) | Err(_) => out_open = false,
                 },
                 length = stderr.read(&mut err), if err_open => match length {
-                    Ok(length @ 1..) => self.heard(Stream::Stderr, err.get(..length)),
+                    Ok(length @ 1..) => self.heard(OutputStream::Stderr, err.get(..length)),
                     Ok(_) | Err(_) => err_open = false,
                 },
                 () = until(due), if due.is_some() => self.tell().await,
@@ -104,9 +105,9 @@ impl<'a> Listening<'a> {
         }
     }
 
-    fn heard(&mut self, from: Stream, bytes: Option<&[u8]>) {
+    fn heard(&mut self, from: OutputStream, bytes: Option<&[u8]>) {
         let bytes = bytes.unwrap_or_default();
-        let is_from = |wanted: Stream| wanted == from || wanted == Stream::Mixed;
+        let is_from = |wanted: OutputStream| wanted == from || wanted == OutputStream::Mixed;
         if is_from(self.command.stream) {
             self.keep(bytes);
         }

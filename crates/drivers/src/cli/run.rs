@@ -44,7 +44,9 @@ enum KillReason {
 impl Run<'_> {
     pub(super) async fn carry_out(&self, line: ProgramCommand) -> Result<Output, Failure> {
         let ProgramCommand { args, stdin } = line;
-        let opening = SandboxOpening::of(&self.cli.manifest.raw, self.plan(), &self.cli.place);
+        let manifest = self.cli.manifest.typed();
+        let opening =
+            manifest.and_then(|typed| SandboxOpening::of(typed, self.plan(), &self.cli.place));
         let opening = opening.map_err(|stop| unsent(while_running(stop)))?;
         let guard = &self.attempt.guard;
         if !guard.is_empty() {

@@ -46,7 +46,7 @@ impl ResponsePage {
             return Ok(Output { structured: None, effect, native, ..Output::read(Value::Null) });
         }
         if exchange.operation.takes_all {
-            let value = exchange.operation.beyond.wrap.around(self.value);
+            let value = exchange.operation.wrap.around(self.value);
             let output = Output { effect, native: vec![self.native], ..Output::read(value) };
             return Ok(exact::settled(output));
         }
@@ -56,7 +56,7 @@ impl ResponsePage {
                 format!("`{host}` answered {status}, and `response_extract` finds nothing in it");
             return Err(self.failed(exchange, Stop::new(Code::OutputInvalid, words)));
         };
-        let found = exchange.operation.beyond.wrap.around(found);
+        let found = exchange.operation.wrap.around(found);
         let output = Output { effect, native: vec![self.native], ..Output::read(found) };
         Ok(exact::settled(output))
     }

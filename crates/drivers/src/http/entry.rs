@@ -1,24 +1,23 @@
-//! HTTP entry: parses an `implements` entry of a manifest and compiles it to an operation.
+//! HTTP entry: compiles an `implements` entry of a manifest to an operation.
 
 use std::collections::BTreeMap;
 
+use haft_contract::driver::manifest::{
+    DriverManifest, EntryExtras, EntryMetadata, HttpEntry, HttpFields,
+};
 use haft_model::{Code, Stop};
 use haft_notation::{Path, Piece, Template};
 use reqwest::Method;
 use reqwest::header::HeaderName;
-use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::beyond::Beyond;
-use super::manifest::HttpManifestText;
 use super::meaning::Meaning;
 use super::operation::Operation;
 use super::pages::Pages;
-use super::payload::Writing;
-use super::secrets::{self, Basic};
-use super::stream::{Events, Stream, WrittenStream};
+use super::secrets;
+use super::stream::Stream;
 use super::style::Style;
-use crate::login::AuthBlock;
+use crate::declared::{Wrap, unreadable};
+use crate::login::Sign;
 use crate::web::SubmissionPoint;
 
 /// Headers that frame or route a request; the HTTP client sets them.
@@ -35,65 +34,29 @@ const FIXED_HEADERS: [&str; 9] = [
 ];
 
 /// The parts of an `implements` entry that describe a request.
-pub(super) struct HttpEntry {
-    driver: String,
-    http: Http,
-    haft: HttpExtras,
+pub(super) struct HttpRequestEntry<'a> {
+    driver: &'a str,
+    http: &'a HttpEntry,
+    haft: &'a EntryExtras,
 }
 
-#[derive(Deserialize)]
-struct Http {
-    endpoint: String,
-    method: Option<String>,
-    #[serde(default)]
-    headers: BTreeMap<String, String>,
-    body_template: Option<Value>,
-    #[serde(default)]
-    query_template: Map<String, Value>,
-    response_extract: Option<String>,
-    streaming: Option<WrittenStream>,
-    idempotency_key_header: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct HttpExtras {
-    submitted: Option<String>,
-    #[serde(default)]
-    body: Writing,
-    pagination: Option<Value>,
-    basic: Option<Basic>,
-    #[serde(default)]
-    query_style: BTreeMap<String, Style>,
-    #[serde(default)]
-    events: Events,
-    #[serde(default)]
-    status_map: BTreeMap<String, String>,
-    #[serde(flatten)]
-    beyond: Beyond,
-}
-
-impl HttpEntry {
-    pub(super) fn read(mut entry: Value, driver: &str) -> Result<HttpEntry, Stop> {
-        let mut part = |name: &str| {
-            let found = entry.pointer_mut(&format!("/metadata/{name}"));
-            found.map(Value::take).unwrap_or_else(|| Value::Object(Map::new()))
-        };
-        let (http, haft) = (part("http"), part("haft"));
-        let unreadable = |name: &str, fault: serde_json::Error| {
-            let words = format!("driver `{driver}`: `metadata.{name}` cannot be read: {fault}");
-            Stop::new(Code::SetupRequired, words).help("run `haft check`")
-        };
-        Ok(HttpEntry {
-            driver: driver.to_owned(),
-            http: serde_json::from_value(http).map_err(|fault| unreadable("http", fault))?,
-            haft: serde_json::from_value(haft).map_err(|fault| unreadable("haft", fault))?,
-        })
+impl<'a> HttpRequestEntry<'a> {
+    pub(super) fn read(
+        driver: &'a str,
+        entry: &'a EntryMetadata,
+    ) -> Result<HttpRequestEntry<'a>, Stop> {
+        let http = entry.http.as_ref().ok_or_else(|| unreadable(driver, "metadata.http"))?;
+        Ok(HttpRequestEntry { driver, http, haft: &entry.haft })
     }
 
-    pub(super) fn operation(self, written: &HttpManifestText) -> Result<Operation, Stop> {
-        let method = self.http.method.as_deref().or(written.default_method.as_deref());
+    pub(super) fn operation(
+        self,
+        manifest: &DriverManifest,
+        fields: &HttpFields,
+    ) -> Result<Operation, Stop> {
+        let method = self.http.method.as_deref().or(fields.default_method.as_deref());
         let method = method.unwrap_or("POST");
-        let headers = written.default_headers.iter().chain(&self.http.headers);
+        let headers = fields.default_headers.iter().chain(&self.http.headers);
         let extract = self.http.response_extract.as_deref().unwrap_or("$");
         let query = self.query()?;
         let mut operation = Operation {
@@ -101,7 +64,7 @@ impl HttpEntry {
             endpoint: self.endpoint()?,
             pages: self.pages(&query)?,
             query,
-            styles: self.haft.query_style.clone(),
+            styles: self.styles(),
             headers: headers
                 .map(|(name, text)| Ok((self.header(name)?, self.template(text, "headers")?)))
                 .collect::<Result<_, Stop>>()?,
@@ -109,7 +72,7 @@ impl HttpEntry {
             body: self.http.body_template.clone(),
             extract: Path::parse(extract).map_err(|_| self.wrong("response_extract"))?,
             takes_all: extract == "$",
-            stream: self.stream(written)?,
+            stream: self.stream(fields)?,
             key_header: match &self.http.idempotency_key_header {
                 Some(name) => Some(self.header(name)?),
                 None => None,
@@ -119,13 +82,14 @@ impl HttpEntry {
                 _ => SubmissionPoint::OnWrite,
             },
             meanings: self.meanings()?,
-            expired: AuthBlock::sign_of(written.auth.as_ref()),
+            expired: manifest.auth.as_ref().and_then(Sign::declared),
             basic: self.haft.basic.clone(),
-            cookies: self.haft.beyond.cookies().ok_or_else(|| self.wrong("cookies"))?,
-            beyond: self.haft.beyond.clone(),
+            cookies: self.cookies()?,
+            body_inputs: self.haft.body_inputs.clone(),
+            wrap: Wrap(self.haft.wrap.clone()),
             secrets: Default::default(),
         };
-        operation.secrets = secrets::wanted(&operation, &self.driver, written.auth.is_some())?;
+        operation.secrets = secrets::wanted(&operation, self.driver, manifest.auth.is_some())?;
         Ok(operation)
     }
 
@@ -159,6 +123,16 @@ impl HttpEntry {
         read.collect()
     }
 
+    fn styles(&self) -> BTreeMap<String, Style> {
+        let styles = self.haft.query_style.iter();
+        styles.map(|(name, style)| (name.clone(), Style(*style))).collect()
+    }
+
+    fn cookies(&self) -> Result<Vec<(String, Template)>, Stop> {
+        let cookies = self.haft.cookies.iter();
+        cookies.map(|(name, text)| Ok((name.clone(), self.template(text, "cookies")?))).collect()
+    }
+
     fn header(&self, name: &str) -> Result<HeaderName, Stop> {
         let fixed = FIXED_HEADERS.iter().any(|fixed| name.eq_ignore_ascii_case(fixed));
         let header = HeaderName::from_bytes(name.as_bytes()).ok().filter(|_| !fixed);
@@ -174,14 +148,14 @@ impl HttpEntry {
     }
 
     /// The streaming of the response: the entry's setting, else the driver's.
-    fn stream(&self, written: &HttpManifestText) -> Result<Option<Stream>, Stop> {
+    fn stream(&self, fields: &HttpFields) -> Result<Option<Stream>, Stop> {
         let own = self.http.streaming.as_ref();
         match (own, &self.haft.pagination) {
             (Some(_), Some(_)) => {
                 Err(self.wrong("streaming").help("what comes in pages is not streamed"))
             }
             (None, Some(_)) => Ok(None),
-            (_, None) => Stream::of(own, written.streaming.as_ref(), self.haft.events)
+            (_, None) => Stream::of(own, fields.streaming.as_ref(), self.haft.events)
                 .map_err(|why| self.wrong("streaming").help(why)),
         }
     }

@@ -1,45 +1,17 @@
-//! HTTP manifest: parses the base URL, the egress allowlist and the operation for each contract.
+//! HTTP manifest: compiles the base URL, the egress allowlist and the operation for each contract.
 
 use std::collections::BTreeMap;
 
+use haft_contract::driver::manifest::{DriverManifest, HttpFields, KindFields};
 use haft_model::{Code, Plan, Stop, ToolKey};
 use haft_sandbox::{AddressGuard, CheckedUrl};
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::egress_allowlist;
-use super::entry::HttpEntry;
+use super::entry::HttpRequestEntry;
 use super::operation::Operation;
-use super::rate_limit::{Pace, Rate};
-use super::stream::WrittenStream;
+use super::rate_limit::Pace;
 use crate::DeclaredEntries;
-use crate::declared::unsupported;
-
-/// Manifest fields that would change a request and that this version does not support.
-const UNSUPPORTED: [&str; 6] = ["code", "run", "runner", "sandbox", "inputsFiles", "outputsFiles"];
-
-/// The manifest of a driver of kind http, as it is written.
-#[derive(Deserialize)]
-pub(super) struct HttpManifestText {
-    pub(super) id: String,
-    base_url: String,
-    #[serde(default)]
-    pub(super) default_headers: BTreeMap<String, String>,
-    pub(super) default_method: Option<String>,
-    pub(super) streaming: Option<WrittenStream>,
-    pub(super) auth: Option<Value>,
-    #[serde(default)]
-    rate_limit: Rate,
-    #[serde(default)]
-    network: HttpNetwork,
-    implements: Vec<Value>,
-}
-
-#[derive(Default, Deserialize)]
-struct HttpNetwork {
-    #[serde(default)]
-    egress: Vec<String>,
-}
+use crate::declared::{metadata, unreadable, unsupported};
 
 /// The parsed manifest.
 pub(super) struct HttpManifest {
@@ -55,36 +27,28 @@ pub(super) struct HttpManifest {
 }
 
 impl HttpManifest {
-    /// Parses a manifest. An error in it becomes the refusal of each call that it affects.
+    /// Compiles a manifest. An error in it becomes the refusal of each call that it affects.
     pub(super) fn read(declared: &DeclaredEntries, guard: AddressGuard) -> HttpManifest {
-        let written = match HttpManifestText::deserialize(&declared.manifest) {
-            Ok(written) => written,
-            Err(fault) => {
-                let stop = Stop::new(
-                    Code::SetupRequired,
-                    format!("the manifest of this driver cannot be read: {fault}"),
-                );
-                return HttpManifest::refusing(guard, stop.help("run `haft check`"));
-            }
+        let (manifest, fields) = match declared.manifest().and_then(http) {
+            Ok(found) => found,
+            Err(stop) => return HttpManifest::refusing(guard, stop),
         };
-        let base = whole(&declared.manifest, &written);
         let egress: Vec<String> =
-            written.network.egress.iter().map(|host| host.to_ascii_lowercase()).collect();
-        let guard = egress_allowlist::opened(guard, &egress, &written.base_url);
-        let base = base.and_then(|()| {
-            let checked = guard.check_url(&written.base_url);
+            manifest.network.egress.iter().map(|host| host.to_ascii_lowercase()).collect();
+        let guard = egress_allowlist::opened(guard, &egress, &fields.base_url);
+        let base = whole(manifest, fields).and_then(|()| {
+            let checked = guard.check_url(&fields.base_url);
             checked.map_err(|forbidden| egress_allowlist::refused(&forbidden))
         });
         let operations = declared.serves.iter().map(|(tool, index)| {
-            let entry = written.implements.get(*index).cloned().unwrap_or_default();
-            (
-                tool.clone(),
-                HttpEntry::read(entry, &written.id).and_then(|entry| entry.operation(&written)),
-            )
+            let entry = metadata(manifest, *index);
+            let compile =
+                |entry| HttpRequestEntry::read(&manifest.id, entry)?.operation(manifest, fields);
+            (tool.clone(), entry.and_then(compile))
         });
         let operations = operations.collect();
         let host = base.as_ref().map(egress_allowlist::host_of).unwrap_or_default();
-        HttpManifest { base, host, guard, egress, pace: Pace::of(written.rate_limit), operations }
+        HttpManifest { base, host, guard, egress, pace: Pace::of(fields.rate_limit), operations }
     }
 
     fn refusing(guard: AddressGuard, stop: Stop) -> HttpManifest {
@@ -114,13 +78,25 @@ impl HttpManifest {
     }
 }
 
+/// The fields of kind http.
+fn http(manifest: &DriverManifest) -> Result<(&DriverManifest, &HttpFields), Stop> {
+    match &manifest.kind {
+        KindFields::Http(fields) => Ok((manifest, fields)),
+        KindFields::Builtin | KindFields::Cli(_) | KindFields::Mcp(_) | KindFields::Sdk(_) => {
+            Err(unreadable(&manifest.id, "base_url"))
+        }
+    }
+}
+
 /// Refuses a manifest that uses an unsupported field or a base URL with a query.
-fn whole(manifest: &Value, written: &HttpManifestText) -> Result<(), Stop> {
-    let id = &written.id;
-    if let Some(field) = UNSUPPORTED.iter().find(|field| manifest.get(**field).is_some()) {
+fn whole(manifest: &DriverManifest, fields: &HttpFields) -> Result<(), Stop> {
+    let id = &manifest.id;
+    let runner = manifest.runner.as_ref().map(|_| "runner");
+    let sandbox = manifest.sandbox.as_ref().map(|_| "sandbox");
+    if let Some(field) = manifest.unsupported().or(runner).or(sandbox) {
         return Err(unsupported(id, &format!("`{field}`")));
     }
-    if written.base_url.contains(['?', '#']) {
+    if fields.base_url.contains(['?', '#']) {
         return Err(unsupported(id, "a `base_url` with a query"));
     }
     Ok(())

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use haft_contract::driver::manifest::{BasicLogin, BodyEncoding, BodyInputs};
 use haft_notation::{Expression, Path, Template};
 use reqwest::Method;
 use reqwest::header::HeaderName;
 use serde_json::Value;
 
-use super::beyond::Beyond;
 use super::meaning::Meaning;
 use super::pages::Pages;
-use super::payload::Writing;
-use super::secrets::Basic;
 use super::stream::Stream;
 use super::style::Style;
+use crate::declared::Wrap;
 use crate::login::Sign;
 use crate::web::SubmissionPoint;
 
@@ -26,7 +25,7 @@ pub(super) struct Operation {
     /// OpenAPI serialization styles of query and form fields, by name.
     pub(super) styles: BTreeMap<String, Style>,
     pub(super) headers: Vec<(HeaderName, Template)>,
-    pub(super) form: Writing,
+    pub(super) form: BodyEncoding,
     pub(super) body: Option<Value>,
     pub(super) extract: Path,
     /// Whether `response_extract` is `$`, so that the whole response is the output.
@@ -38,9 +37,11 @@ pub(super) struct Operation {
     pub(super) meanings: BTreeMap<u16, Meaning>,
     /// The sign of an expired login in a response.
     pub(super) expired: Option<Sign>,
-    pub(super) basic: Option<Basic>,
+    pub(super) basic: Option<BasicLogin>,
     pub(super) cookies: Vec<(String, Template)>,
-    pub(super) beyond: Beyond,
+    /// The inputs of the body; `None` for the template or the whole input.
+    pub(super) body_inputs: Option<BodyInputs>,
+    pub(super) wrap: Wrap,
     /// The names of the secrets that the request needs.
     pub(super) secrets: BTreeSet<String>,
 }

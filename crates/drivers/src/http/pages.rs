@@ -5,11 +5,11 @@
 
 use std::collections::BTreeSet;
 
+use haft_contract::driver::manifest::Pagination;
 use haft_driver::{Failure, Output};
 use haft_model::{Code, Content, Progress, Stop};
 use haft_notation::{Path, Template};
 use reqwest::header::{HeaderMap, LINK};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::answer::ResponsePage;
@@ -51,23 +51,12 @@ struct Limit {
     value: u64,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PaginationText {
-    style: Option<String>,
-    items: String,
-    next: Option<String>,
-    param: Option<String>,
-    start: Option<u64>,
-    limit_param: Option<String>,
-    limit: Option<u64>,
-    most_pages: Option<usize>,
-}
-
 impl Pages {
     /// Parses `pagination`, or says what is wrong with it.
-    pub(super) fn read(written: &Value, query: &[(String, Template)]) -> Result<Pages, String> {
-        let written = PaginationText::deserialize(written).map_err(|fault| fault.to_string())?;
+    pub(super) fn read(
+        written: &Pagination,
+        query: &[(String, Template)],
+    ) -> Result<Pages, String> {
         let path = |text: &String| Path::parse(text).map_err(|fault| fault.to_string());
         let next = written.next.as_ref().map(path).transpose()?;
         let param = || written.param.clone().ok_or("it has no `param`".to_owned());
@@ -91,7 +80,7 @@ impl Pages {
         {
             return Err(format!("`{twice}` stands in `query_template` too"));
         }
-        let limit = match (written.limit_param, written.limit) {
+        let limit = match (written.limit_param.clone(), written.limit) {
             (Some(_), None) => return Err("`limit_param` needs a `limit`".to_owned()),
             (param, Some(value)) => Some(Limit { param, value }),
             (None, None) => None,
@@ -299,8 +288,8 @@ mod tests {
                 "`limit_param` needs a `limit`",
             ),
             (json!({"style": "book", "items": "$.a"}), "there is no style `book`"),
-            (json!({"style": "link"}), "missing field `items`"),
         ] {
+            let written: Pagination = serde_json::from_value(written).unwrap();
             assert_eq!(Pages::read(&written, &query).unwrap_err(), why);
         }
     }

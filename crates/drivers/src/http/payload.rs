@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
+use haft_contract::driver::manifest::{BodyEncoding, BodyInputs};
 use haft_model::{Code, Plan, Stop};
 use haft_notation::{Scope, Template, fill};
 use reqwest::Method;
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::operation::Operation;
@@ -14,17 +14,6 @@ use super::style::Style;
 use crate::builtin::WorkspacePath;
 pub(super) use crate::template_context::unfilled;
 use crate::web::MOST_BYTES;
-
-/// The encoding of a body.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Writing {
-    #[default]
-    Json,
-    Form,
-    Multipart,
-    Text,
-}
 
 /// A body before its files are read.
 pub(super) enum Payload {
@@ -50,15 +39,15 @@ impl Payload {
     ) -> Result<Payload, Stop> {
         let bodiless = operation.method == Method::GET || operation.method == Method::DELETE;
         let template = operation.body.as_ref();
-        let input = match &operation.beyond.body_inputs {
-            Some(inputs) => inputs.of(&plan.input).map(Cow::Owned),
+        let input = match &operation.body_inputs {
+            Some(inputs) => selected(inputs, &plan.input).map(Cow::Owned),
             None => (!bodiless).then(|| plan.mapped()),
         };
         if template.is_none() && input.is_none() {
             return Ok(Payload::Nothing);
         }
         let input = input.unwrap_or_default();
-        if operation.form == Writing::Multipart {
+        if operation.form == BodyEncoding::Multipart {
             return Ok(Payload::Parts(match template {
                 Some(template) => MultipartPart::of_template(operation, template, scope)?,
                 None => MultipartPart::of_input(operation, &input)?,
@@ -72,9 +61,9 @@ impl Payload {
             None => input,
         };
         let bytes = match operation.form {
-            Writing::Form => form(operation, &body)?,
-            Writing::Text => text(&body)?,
-            Writing::Json | Writing::Multipart => body.to_string(),
+            BodyEncoding::Form => form(operation, &body)?,
+            BodyEncoding::Text => text(&body)?,
+            BodyEncoding::Json | BodyEncoding::Multipart => body.to_string(),
         };
         bounded(bytes.len(), MOST_BYTES)?;
         Ok(Payload::Whole(bytes.into_bytes()))
@@ -92,13 +81,13 @@ impl Payload {
     /// Encodes the body and reads its files.
     pub(super) async fn gathered(
         self,
-        form: Writing,
+        form: BodyEncoding,
         files: impl FnOnce() -> UploadFiles,
     ) -> Result<Option<RequestBody>, Stop> {
         let media_type = match form {
-            Writing::Json => "application/json",
-            Writing::Form => "application/x-www-form-urlencoded",
-            Writing::Text | Writing::Multipart => "text/plain; charset=utf-8",
+            BodyEncoding::Json => "application/json",
+            BodyEncoding::Form => "application/x-www-form-urlencoded",
+            BodyEncoding::Text | BodyEncoding::Multipart => "text/plain; charset=utf-8",
         };
         Ok(match self {
             Payload::Nothing => None,
@@ -107,6 +96,18 @@ impl Payload {
             }
             Payload::Parts(parts) => Some(parts::joined(parts, files()).await?),
         })
+    }
+}
+
+/// The inputs that make up the body of a call; `None` where there is none to send.
+fn selected(inputs: &BodyInputs, input: &Value) -> Option<Value> {
+    match inputs {
+        BodyInputs::Whole(name) => input.get(name).cloned(),
+        BodyInputs::Fields(names) if names.is_empty() => None,
+        BodyInputs::Fields(names) => {
+            let given = names.iter().filter_map(|name| Some((name, input.get(name)?)));
+            Some(given.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
     }
 }
 

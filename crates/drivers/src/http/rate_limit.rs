@@ -2,17 +2,10 @@
 
 use std::time::Duration;
 
+use haft_contract::driver::manifest::BackendRate;
 use haft_model::{Cause, CauseDetail, Code, Stop};
-use serde::Deserialize;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-
-/// The `rate_limit` of a manifest.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-pub(super) struct Rate {
-    requests_per_minute: Option<u32>,
-    burst: Option<u32>,
-}
 
 /// A rate limiter in which one request at a time waits for its slot. A request that is cancelled
 /// while it waits uses no slot.
@@ -27,7 +20,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// The limiter of a rate; `None` where the rate sets no limit.
-    pub(super) fn of(rate: Rate) -> Option<Pace> {
+    pub(super) fn of(rate: BackendRate) -> Option<Pace> {
         let each = Duration::from_secs(60) / rate.requests_per_minute.filter(|many| *many > 0)?;
         let ahead = each.saturating_mul(rate.burst.unwrap_or(1).saturating_sub(1));
         Some(Pace { each, ahead, used_until: Mutex::new(None) })
@@ -56,7 +49,7 @@ mod tests {
     use super::*;
 
     fn pace(requests_per_minute: u32, burst: Option<u32>) -> Pace {
-        Pace::of(Rate { requests_per_minute: Some(requests_per_minute), burst }).unwrap()
+        Pace::of(BackendRate { requests_per_minute: Some(requests_per_minute), burst }).unwrap()
     }
 
     /// The delay in milliseconds after which each request got its slot.
@@ -78,7 +71,7 @@ mod tests {
         turns(&rested, 2).await;
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert_eq!(turns(&rested, 3).await, [0, 0, 1000]);
-        assert!(Pace::of(Rate { requests_per_minute: None, burst: Some(3) }).is_none());
+        assert!(Pace::of(BackendRate { requests_per_minute: None, burst: Some(3) }).is_none());
     }
 
     #[tokio::test(start_paused = true)]

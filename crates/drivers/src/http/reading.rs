@@ -1,11 +1,12 @@
 //! Response decoding: reads a body, whole or streamed, into a JSON value within a size limit.
 
+use haft_contract::driver::manifest::{EventSelection, Framing};
 use haft_driver::Link;
 use haft_model::{Code, Content};
 use serde_json::{Value, json};
 
 use super::operation::Operation;
-use super::stream::{Events, Stream, Transport};
+use super::stream::Stream;
 use crate::exact;
 use crate::web::{HttpResponse, MOST_BYTES, RequestFailure};
 
@@ -28,7 +29,7 @@ pub(super) async fn read(
     let media_type = answer.media_type();
     let streams = operation.stream.as_ref().filter(|stream| stream.is(media_type.as_deref()));
     let bytes = match streams {
-        Some(stream) if stream.transport == Transport::Chunked => {
+        Some(stream) if stream.transport == Framing::Chunked => {
             pieces(link, stream, answer).await?
         }
         Some(stream) => return events(link, stream, answer).await,
@@ -107,8 +108,8 @@ async fn events(
         return Err(Spoilt::BrokeOff);
     }
     let value = match stream.events {
-        Events::All => Value::Array(events),
-        Events::Last => {
+        EventSelection::All => Value::Array(events),
+        EventSelection::Last => {
             let none = || Spoilt::Wrong("and its stream had no event".to_owned());
             events.pop().ok_or_else(none)?
         }

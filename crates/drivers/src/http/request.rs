@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use haft_contract::driver::manifest::BodyEncoding;
 use haft_driver::{TargetKinds, Targets};
 use haft_model::{Code, Plan, Stop};
 use haft_notation::{Piece, Scope, Template};
@@ -17,7 +18,7 @@ use super::egress_allowlist;
 use super::manifest::HttpManifest;
 use super::operation::Operation;
 use super::parts::UploadFiles;
-use super::payload::{Payload, Writing, unfilled};
+use super::payload::{Payload, unfilled};
 use super::secrets::{self, Secrets};
 use super::style::{encode, encoded, simple};
 use crate::builtin::Root;
@@ -51,7 +52,7 @@ impl PageRequest {
 
 /// A rendered request whose files are not read yet.
 pub(super) struct Draft {
-    operation: (reqwest::Method, Writing),
+    operation: (reqwest::Method, BodyEncoding),
     url: CheckedUrl,
     headers: HeaderMap,
     payload: Payload,

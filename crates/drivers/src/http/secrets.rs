@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use haft_contract::driver::manifest::BasicLogin;
 use haft_driver::{Failure, Safe};
 use haft_model::{Code, Secret, Stop};
 use haft_notation::{Expression, Template};
 use reqwest::header::HeaderValue;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::operation::Operation;
@@ -16,14 +16,6 @@ use crate::failure::{running, unsent};
 
 /// Placeholder of a secret while a request is only validated.
 const STAND_IN: &str = "secret";
-
-/// HTTP basic authentication: the names of the secrets for user and password.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Basic {
-    user: String,
-    password: String,
-}
 
 /// The secrets of one request.
 pub(super) enum Secrets {
@@ -41,7 +33,7 @@ impl Secrets {
             opened.insert(name.clone(), safe.open(name).await?);
         }
         let login = match &operation.basic {
-            Some(basic) => Some(basic.header(&opened)?),
+            Some(basic) => Some(credentials(basic, &opened)?),
             None => None,
         };
         if let Some(login) = &login {
@@ -82,17 +74,15 @@ fn is_secret(expression: &Expression) -> bool {
     expression.root() == "secrets"
 }
 
-impl Basic {
-    /// The base64 credentials after `Basic`.
-    fn header(&self, opened: &BTreeMap<String, Secret>) -> Result<Secret, Failure> {
-        let value = |name: &str| opened.get(name).map_or("", Secret::expose);
-        let user = value(&self.user);
-        if user.contains(':') {
-            let words = format!("`{}` holds a colon, which no user name can have", self.user);
-            return Err(unsent(running(Code::CredentialMissing, words)));
-        }
-        Ok(Secret::new(STANDARD.encode(format!("{user}:{}", value(&self.password)))))
+/// The base64 credentials after `Basic`.
+fn credentials(login: &BasicLogin, opened: &BTreeMap<String, Secret>) -> Result<Secret, Failure> {
+    let value = |name: &str| opened.get(name).map_or("", Secret::expose);
+    let user = value(&login.user);
+    if user.contains(':') {
+        let words = format!("`{}` holds a colon, which no user name can have", login.user);
+        return Err(unsent(running(Code::CredentialMissing, words)));
     }
+    Ok(Secret::new(STANDARD.encode(format!("{user}:{}", value(&login.password)))))
 }
 
 /// The names of an operation's secrets; a driver that declares a login must use one.
@@ -110,7 +100,7 @@ pub(super) fn wanted(
         };
         names.insert(name.clone());
     }
-    if let Some(Basic { user, password }) = &operation.basic {
+    if let Some(BasicLogin { user, password }) = &operation.basic {
         names.extend([user.clone(), password.clone()]);
     }
     match has_login && names.is_empty() {

@@ -4,43 +4,17 @@
 //! Each event is forwarded as it arrives. The result is the list of all events or the last event,
 //! and `response_extract` applies to that.
 
-use serde::Deserialize;
-
-/// The framing of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Transport {
-    Sse,
-    Ndjson,
-    Chunked,
-}
-
-/// Which events make up the result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Events {
-    #[default]
-    All,
-    Last,
-}
-
-/// The `streaming` setting of a manifest.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct WrittenStream {
-    transport: Option<Transport>,
-    event_field: Option<String>,
-    terminator: Option<String>,
-}
+use haft_contract::driver::manifest::{EventSelection, Framing, HttpStreaming};
 
 /// The streaming of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stream {
-    pub(super) transport: Transport,
+    pub(super) transport: Framing,
     /// The name of the events that count; `None` for all.
     pub(super) event: Option<String>,
     /// The text that ends the stream; `None` where the end of the body does.
     pub(super) terminator: Option<String>,
-    pub(super) events: Events,
+    pub(super) events: EventSelection,
 }
 
 impl Stream {
@@ -49,9 +23,9 @@ impl Stream {
     /// `event_field` is read in both published meanings: `data` is the field of a server-sent event
     /// that holds its value, and any other word is the name of the events that count.
     pub(super) fn of(
-        own: Option<&WrittenStream>,
-        driver: Option<&WrittenStream>,
-        events: Events,
+        own: Option<&HttpStreaming>,
+        driver: Option<&HttpStreaming>,
+        events: EventSelection,
     ) -> Result<Option<Stream>, &'static str> {
         let said = [own, driver].into_iter().flatten();
         let Some(transport) = said.clone().find_map(|said| said.transport) else {
@@ -62,7 +36,7 @@ impl Stream {
         };
         let event = said.clone().find_map(|said| said.event_field.clone());
         let event = event.filter(|event| event != "data");
-        if event.is_some() && transport != Transport::Sse {
+        if event.is_some() && transport != Framing::Sse {
             return Err("only server-sent events have names; leave `event_field` out");
         }
         let terminator = said.clone().find_map(|said| said.terminator.clone());
@@ -73,17 +47,17 @@ impl Stream {
     /// The `Accept` header of the request.
     pub(super) fn accepts(&self) -> &'static str {
         match self.transport {
-            Transport::Sse => "text/event-stream, application/json",
-            Transport::Ndjson => "application/x-ndjson, application/json",
-            Transport::Chunked => "application/json",
+            Framing::Sse => "text/event-stream, application/json",
+            Framing::Ndjson => "application/x-ndjson, application/json",
+            Framing::Chunked => "application/json",
         }
     }
 
     /// Whether a response of this media type is streamed; a backend may answer plain JSON instead.
     pub(super) fn is(&self, media_type: Option<&str>) -> bool {
         match self.transport {
-            Transport::Sse => media_type.is_none_or(|stated| stated == "text/event-stream"),
-            Transport::Ndjson | Transport::Chunked => true,
+            Framing::Sse => media_type.is_none_or(|stated| stated == "text/event-stream"),
+            Framing::Ndjson | Framing::Chunked => true,
         }
     }
 
@@ -155,7 +129,7 @@ impl Frames {
     fn line_ends(&mut self) -> Result<Option<String>, NoText> {
         let line = String::from_utf8(std::mem::take(&mut self.line)).map_err(|_| NoText)?;
         let line = line.strip_prefix('\u{feff}').unwrap_or(&line);
-        if self.stream.transport != Transport::Sse {
+        if self.stream.transport != Framing::Sse {
             return Ok((!line.trim().is_empty()).then(|| line.to_owned()));
         }
         if line.is_empty() {
@@ -192,8 +166,8 @@ mod tests {
     use super::*;
 
     fn stream(written: serde_json::Value) -> Stream {
-        let written: WrittenStream = serde_json::from_value(written).unwrap();
-        Stream::of(Some(&written), None, Events::All).unwrap().unwrap()
+        let written: HttpStreaming = serde_json::from_value(written).unwrap();
+        Stream::of(Some(&written), None, EventSelection::All).unwrap().unwrap()
     }
 
     /// The events of a text, which must not depend on how it is split into chunks.
@@ -252,18 +226,15 @@ mod tests {
 
     #[test]
     fn stream_entry_overrides_driver_and_invalid_settings_are_refused() {
-        let written = |json| serde_json::from_value::<WrittenStream>(json).unwrap();
+        let written = |json| serde_json::from_value::<HttpStreaming>(json).unwrap();
         let driver = written(json!({"transport": "sse", "terminator": "end"}));
         let own = written(json!({"transport": "ndjson"}));
-        let found = Stream::of(Some(&own), Some(&driver), Events::Last).unwrap().unwrap();
-        assert_eq!(
-            (found.transport, found.terminator.as_deref()),
-            (Transport::Ndjson, Some("end"))
-        );
-        assert_eq!(Stream::of(None, None, Events::All), Ok(None));
+        let found = Stream::of(Some(&own), Some(&driver), EventSelection::Last).unwrap().unwrap();
+        assert_eq!((found.transport, found.terminator.as_deref()), (Framing::Ndjson, Some("end")));
+        assert_eq!(Stream::of(None, None, EventSelection::All), Ok(None));
         let nothing = written(json!({}));
-        assert!(Stream::of(Some(&nothing), None, Events::All).is_err());
+        assert!(Stream::of(Some(&nothing), None, EventSelection::All).is_err());
         let named = written(json!({"transport": "ndjson", "event_field": "step"}));
-        assert!(Stream::of(Some(&named), None, Events::All).is_err());
+        assert!(Stream::of(Some(&named), None, EventSelection::All).is_err());
     }
 }

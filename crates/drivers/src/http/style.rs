@@ -1,28 +1,13 @@
 //! Parameter serialization (OpenAPI styles): writes lists and objects into a query, form, header or
 //! path. A nested list or object is refused.
 
+use haft_contract::driver::manifest::{ParameterKind, ParameterStyle};
 use haft_model::{Code, Stop};
-use serde::Deserialize;
 use serde_json::Value;
 
-/// The serialization style of one parameter.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Style {
-    #[serde(default)]
-    style: ParameterKind,
-    explode: Option<bool>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum ParameterKind {
-    #[default]
-    Form,
-    SpaceDelimited,
-    PipeDelimited,
-    DeepObject,
-}
+/// The serializer of one parameter, by its style.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Style(pub(super) ParameterStyle);
 
 impl Style {
     /// Serializes a value to percent-encoded `name=value` pairs; none for null.
@@ -46,14 +31,15 @@ impl Style {
         let each = |value: &Value| plain(name, value).map(|text| write(&text));
         let mark = self.mark(write);
         let explode = self
+            .0
             .explode
-            .unwrap_or(matches!(self.style, ParameterKind::Form | ParameterKind::DeepObject));
+            .unwrap_or(matches!(self.0.style, ParameterKind::Form | ParameterKind::DeepObject));
         match value {
             Value::Null => Ok(Vec::new()),
-            Value::Array(items) if explode && self.style != ParameterKind::DeepObject => {
+            Value::Array(items) if explode && self.0.style != ParameterKind::DeepObject => {
                 items.iter().map(|item| Ok(pair(name, each(item)?))).collect()
             }
-            Value::Object(fields) if self.style == ParameterKind::DeepObject => {
+            Value::Object(fields) if self.0.style == ParameterKind::DeepObject => {
                 let written = fields.iter().filter(|(_, value)| !value.is_null());
                 written
                     .map(|(key, value)| Ok(pair(&format!("{name}[{key}]"), each(value)?)))
@@ -62,7 +48,7 @@ impl Style {
             Value::Object(fields) if explode => {
                 fields.iter().map(|(key, value)| Ok(pair(key, each(value)?))).collect()
             }
-            Value::Array(_) | Value::Object(_) if self.style == ParameterKind::DeepObject => {
+            Value::Array(_) | Value::Object(_) if self.0.style == ParameterKind::DeepObject => {
                 Err(unwritable(name))
             }
             Value::Array(items) if items.is_empty() => Ok(Vec::new()),
@@ -86,7 +72,7 @@ impl Style {
 
     /// The separator of values. A comma is never percent-encoded.
     fn mark(self, write: fn(&str) -> String) -> String {
-        match self.style {
+        match self.0.style {
             ParameterKind::Form | ParameterKind::DeepObject => ",".to_owned(),
             ParameterKind::SpaceDelimited => write(" "),
             ParameterKind::PipeDelimited => write("|"),
@@ -151,8 +137,8 @@ mod tests {
     use super::*;
 
     fn written(style: Value, value: Value) -> Result<String, Code> {
-        let style: Style = serde_json::from_value(style).unwrap();
-        style.pairs("n", &value).map(|pairs| pairs.join("&")).map_err(|stop| stop.code)
+        let style = serde_json::from_value(style).unwrap();
+        Style(style).pairs("n", &value).map(|pairs| pairs.join("&")).map_err(|stop| stop.code)
     }
 
     #[test]

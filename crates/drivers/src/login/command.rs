@@ -5,13 +5,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_contract::driver::manifest::{CompletesWhen, DriverManifest};
 use haft_driver::BoxFuture;
 use haft_model::{CauseDetail, Code, LoginFailure, Stop};
 use haft_sandbox::{AddressGuard, ConfinedProgram, ExitKind, StartRefusal};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use serde_json::Value;
 
-use super::{CompletesWhen, Reason, failed};
+use super::{Reason, failed};
 use crate::WorkingFolder;
 use crate::argv_split;
 use crate::failure::{OUT_OF_MEMORY, violation};
@@ -31,7 +31,7 @@ pub type Attend<'a> = &'a (dyn Fn(OwnedFd) -> BoxFuture<'a, bool> + Send + Sync)
 /// A login command of a driver.
 pub struct Program<'a> {
     /// The driver's manifest, which limits what the command may access.
-    pub manifest: &'a Value,
+    pub manifest: &'a DriverManifest,
     /// The folder and sandbox that it runs in.
     pub place: &'a WorkingFolder,
 }
@@ -59,6 +59,24 @@ impl Program<'_> {
             }
         };
         self.ended(command, confined, ATTENDED, called_off).await
+    }
+
+    /// Whether the user is logged in, by the driver's own check.
+    pub async fn completes(
+        &self,
+        check: &CompletesWhen,
+        guard: &AddressGuard,
+    ) -> Result<bool, Stop> {
+        if let Some(command) = &check.cmd {
+            return Ok(self.run(command).await? == check.exit_code);
+        }
+        match &check.http {
+            Some(probe) => {
+                let said = form::get(guard, &probe.url).await?;
+                Ok(probe.expect_status.map_or(said.is_success(), |status| said.status == status))
+            }
+            None => Ok(true),
+        }
     }
 
     fn confined(&self, command: &str) -> Result<ConfinedProgram, Stop> {
@@ -115,20 +133,4 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     unlockpt(&ours)?;
     let theirs = ioctl_tiocgptpeer(&ours, flags)?;
     Ok((ours, theirs))
-}
-
-impl CompletesWhen {
-    /// Whether the user is logged in, by the driver's own check.
-    pub async fn holds(&self, program: &Program<'_>, guard: &AddressGuard) -> Result<bool, Stop> {
-        if let Some(command) = &self.cmd {
-            return Ok(program.run(command).await? == self.exit_code);
-        }
-        match &self.http {
-            Some(asks) => {
-                let said = form::get(guard, &asks.url).await?;
-                Ok(asks.expect_status.map_or(said.is_success(), |status| said.status == status))
-            }
-            None => Ok(true),
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! Login expiry detection: the signs of an expired login, in the vocabulary of AIP-30.
 
+use haft_contract::driver::manifest::AuthBlock;
 use haft_model::{CauseDetail, Code, LoginFailure, Stop};
 
 /// The sign that a driver checks after each call.
@@ -29,6 +30,11 @@ pub struct LoginSignal<'a> {
 }
 
 impl Sign {
+    /// The sign that an `auth` block declares.
+    pub fn declared(auth: &AuthBlock) -> Option<Sign> {
+        Sign::parse(&auth.expiry.as_ref()?.detect)
+    }
+
     /// Parses `expiry.detect`; `None` if the sign is unknown or malformed.
     pub fn parse(text: &str) -> Option<Sign> {
         let (kind, rest) = text.split_once(':')?;

@@ -9,6 +9,7 @@ mod guarded_client;
 
 use std::time::Duration;
 
+use haft_contract::driver::manifest::{DriverManifest, ServerLocation};
 use haft_model::{Code, Secret, Stop, Timestamp};
 use haft_sandbox::AddressGuard;
 use rmcp::transport::auth::{
@@ -37,15 +38,14 @@ pub struct McpLogin {
 }
 
 /// Whether a driver's MCP server is remote, so that OAuth login applies.
-pub fn is_elsewhere(manifest: &Value) -> bool {
-    manifest.pointer("/server/kind").and_then(Value::as_str) == Some("remote")
+pub fn is_elsewhere(manifest: &DriverManifest) -> bool {
+    manifest.server().is_some_and(|server| server.url().is_some())
 }
 
 /// Opens the addresses of the local network that the driver's egress allowlist names, for a login.
-pub fn opened(guard: AddressGuard, manifest: &Value) -> AddressGuard {
-    let url = manifest.pointer("/server/url").and_then(Value::as_str).unwrap_or_default();
-    let egress: Vec<String> = texts(manifest.pointer("/network/egress"));
-    egress_allowlist::opened(guard, &egress, url)
+pub fn opened(guard: AddressGuard, manifest: &DriverManifest) -> AddressGuard {
+    let url = manifest.server().and_then(ServerLocation::url).unwrap_or_default();
+    egress_allowlist::opened(guard, &manifest.network.egress, url)
 }
 
 /// The inputs of a login that come from an earlier one or from the manifest's secrets.
@@ -59,25 +59,26 @@ pub struct Before {
 
 /// Logs a person in to a driver's server by the authorization code flow.
 pub async fn log_in(
-    manifest: &Value,
+    manifest: &DriverManifest,
     before: Before,
     guard: &AddressGuard,
     clock: fn() -> Timestamp,
     tell: Tell<'_>,
     within: Duration,
 ) -> Result<Token, Stop> {
-    let text = |place: &str| manifest.pointer(place).and_then(Value::as_str).map(str::to_owned);
-    let url = text("/server/url").unwrap_or_default();
+    let server = manifest.server();
+    let url = server.and_then(ServerLocation::url).unwrap_or_default().to_owned();
+    let login = server.and_then(ServerLocation::login).cloned().unwrap_or_default();
     let callback = Callback::open().await?;
     let wish = LoginRequest {
         url: url.clone(),
         redirect_uri: callback.address(),
-        scopes: texts(manifest.pointer("/server/auth/scopes")),
+        scopes: login.scopes,
         kept: before.scopes,
         client: RegisteredClient {
-            id: text("/server/auth/client_id"),
+            id: login.client_id,
             secret: before.client_secret,
-            document: text("/server/auth/client_metadata_url"),
+            document: login.client_metadata_url,
         },
     };
     let back = callback.address();
@@ -91,11 +92,6 @@ pub async fn log_in(
     tell(Step::Open { url: page.clone() });
     let query = callback.came_back(within).await?;
     asked.answered(&format!("{back}?{query}")).await?.token_of(&url, clock())
-}
-
-fn texts(list: Option<&Value>) -> Vec<String> {
-    let list = list.and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 impl McpLogin {
@@ -146,7 +142,8 @@ impl Token {
     pub fn scopes(&self) -> Vec<String> {
         let kept = self.server.as_ref().map(|login| login.kept.expose());
         let kept: Value = kept.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        texts(kept.get("granted_scopes"))
+        let scopes = kept.get("granted_scopes").and_then(Value::as_array).into_iter().flatten();
+        scopes.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use haft_model::{Code, Stop};
 use serde_json::Value;
 
-use super::manifest::{McpManifestText, ProgramInputs, ServerLocation};
+use super::manifest::{ProgramInputs, ServerLocation, ServerManifest};
 use crate::WorkingFolder;
 use crate::sdk::node;
 
@@ -24,14 +24,14 @@ pub(super) struct Program {
 impl Program {
     /// Resolves the program of a `binary` or `npm` server.
     pub(super) fn of(
-        written: &McpManifestText,
+        written: &ServerManifest,
         root: &Path,
         place: &WorkingFolder,
     ) -> Result<Program, Stop> {
         match &written.server {
             ServerLocation::Npm { package, given } => Program::npm(package, given, root, place),
             ServerLocation::Binary { path, given } => Ok(Program::binary(path, given)),
-            ServerLocation::Docker {} | ServerLocation::Remote { .. } => {
+            ServerLocation::Docker { .. } | ServerLocation::Remote { .. } => {
                 Err(Stop::new(Code::Internal, "this server is no program"))
             }
         }

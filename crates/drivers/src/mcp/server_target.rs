@@ -13,7 +13,7 @@ use rmcp::transport::common::client_side_sse::FixedInterval;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::connection::{Connection, ConnectionKey};
-use super::manifest::{McpManifestText, ProgramInputs, ServerLocation};
+use super::manifest::{ProgramInputs, ServerLocation, ServerManifest};
 use super::program::Program;
 use super::remote::{Remote, unready};
 use super::secret_templates::{Values, secrets_only};
@@ -56,7 +56,7 @@ pub(super) struct Inside {
 
 impl Inside {
     pub(super) fn new(
-        written: &McpManifestText,
+        written: &ServerManifest,
         opening: &SandboxOpening,
         place: &WorkingFolder,
         guard: &TargetGuard,
@@ -83,7 +83,7 @@ impl Inside {
 impl ServerTarget {
     /// A program with its rendered environment.
     pub(super) async fn program(
-        written: &McpManifestText,
+        written: &ServerManifest,
         inside: Arc<Inside>,
         safe: Option<&Safe<'_>>,
     ) -> Result<ServerTarget, Failure> {
@@ -91,7 +91,7 @@ impl ServerTarget {
             ServerLocation::Npm { given, .. } | ServerLocation::Binary { given, .. } => {
                 Values::fill(&given.env, &written.id, safe).await?
             }
-            ServerLocation::Docker {} | ServerLocation::Remote { .. } => Values::default(),
+            ServerLocation::Docker { .. } | ServerLocation::Remote { .. } => Values::default(),
         };
         let key = format!("{}{}", inside.key, fingerprint(&env.secret));
         let personal = !env.secret.is_empty();
@@ -100,7 +100,7 @@ impl ServerTarget {
 
     /// A remote server with its rendered headers.
     pub(super) async fn remote(
-        written: &McpManifestText,
+        written: &ServerManifest,
         place: &WorkingFolder,
         safe: Option<&Safe<'_>>,
     ) -> Result<ServerTarget, Failure> {
@@ -178,7 +178,7 @@ fn fingerprint(values: &BTreeMap<String, Secret>) -> String {
 
 /// The URL of a remote server, and the guard with the hosts that the egress allowlist names.
 pub(super) fn address(
-    written: &McpManifestText,
+    written: &ServerManifest,
     place: &WorkingFolder,
 ) -> Result<(CheckedUrl, AddressGuard), Stop> {
     let ServerLocation::Remote { url, .. } = &written.server else {
@@ -196,7 +196,7 @@ pub(super) fn address(
 }
 
 /// The headers of every request, as unrendered templates.
-pub(super) fn carried(written: &McpManifestText) -> Result<BTreeMap<String, String>, Stop> {
+pub(super) fn carried(written: &ServerManifest) -> Result<BTreeMap<String, String>, Stop> {
     let ServerLocation::Remote { headers, auth, .. } = &written.server else {
         return Ok(BTreeMap::new());
     };
@@ -214,7 +214,7 @@ pub(super) fn carried(written: &McpManifestText) -> Result<BTreeMap<String, Stri
     Ok(carried)
 }
 
-fn no_login(written: &McpManifestText) -> Stop {
+fn no_login(written: &ServerManifest) -> Stop {
     let words = format!("driver `{}` declares a login that this version cannot use", written.id);
     Stop::new(Code::CredentialMissing, words)
         .help("nothing is sent without it; write `server.auth.bearer` or `server.headers` with `${secrets.NAME}`")
@@ -231,14 +231,14 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Stop> {
 }
 
 /// Validates a manifest without touching disk or network.
-pub(super) fn sound(written: &McpManifestText) -> Result<(), Stop> {
+pub(super) fn sound(written: &ServerManifest) -> Result<(), Stop> {
     let templates: HashMap<String, String> = match &written.server {
         ServerLocation::Remote { .. } => carried(written)?.into_iter().collect(),
         ServerLocation::Binary { given, .. } | ServerLocation::Npm { given, .. } => {
             fixed(given, &written.id)?;
             given.env.clone().into_iter().collect()
         }
-        ServerLocation::Docker {} => HashMap::new(),
+        ServerLocation::Docker { .. } => HashMap::new(),
     };
     for (name, text) in &templates {
         secrets_only(name, text, &written.id)?;

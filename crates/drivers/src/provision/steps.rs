@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use haft_model::Stop;
-use serde::Deserialize;
-use serde_json::Value;
+use haft_contract::driver::manifest::{Persist, SetupEntry};
 
 use super::Provision;
 
@@ -39,92 +37,54 @@ pub enum SetupWork {
     ByHand(String),
 }
 
-#[derive(Deserialize)]
-struct SetupStepText {
-    id: String,
-    kind: String,
-    title: Option<String>,
-    cmd: Option<String>,
-    timeout_ms: Option<u64>,
-    #[serde(default)]
-    interactive: bool,
-    prompt: Option<String>,
-    #[serde(rename = "type")]
-    answer: Option<String>,
-    secret_slug: Option<String>,
-    url: Option<String>,
-    skip_if: Option<Skip>,
-    #[serde(default)]
-    persist: Persist,
-}
-
-#[derive(Deserialize)]
-struct Skip {
-    cmd: String,
-    exit_code: Option<i32>,
-    timeout_ms: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-struct Persist {
-    env: Option<String>,
-    secret_slug: Option<String>,
-    cmd: Option<String>,
-}
-
 impl Provision {
     /// The set-up steps, in order.
-    pub fn steps(&self) -> Result<Vec<SetupStep>, Stop> {
-        let written = self.manifest.get("setup").cloned().unwrap_or(Value::Array(Vec::new()));
-        let written: Vec<SetupStepText> =
-            serde_json::from_value(written).map_err(|fault| self.unreadable(&fault))?;
-        Ok(written.into_iter().map(|step| step.read(self.id())).collect())
+    pub fn steps(&self) -> Vec<SetupStep> {
+        let entries = self.manifest.program().map(|fields| fields.setup.as_slice());
+        entries.unwrap_or_default().iter().map(|entry| step(entry, self.id())).collect()
     }
 }
 
-impl SetupStepText {
-    fn read(self, driver: &str) -> SetupStep {
-        let work = self.work(driver);
-        let patience = |ms: Option<u64>| Duration::from_millis(ms.unwrap_or(5000));
-        SetupStep {
-            title: self.title.unwrap_or_else(|| self.id.clone()),
-            skip_if: self
-                .skip_if
-                .map(|skip| (skip.cmd, skip.exit_code.unwrap_or(0), patience(skip.timeout_ms))),
-            id: self.id,
-            work,
-        }
+fn step(entry: &SetupEntry, driver: &str) -> SetupStep {
+    let patience = |ms: Option<u64>| Duration::from_millis(ms.unwrap_or(5000));
+    let skip_if = entry.skip_if.as_ref();
+    SetupStep {
+        id: entry.id.clone(),
+        title: entry.title.clone().unwrap_or_else(|| entry.id.clone()),
+        skip_if: skip_if
+            .map(|skip| (skip.cmd.clone(), skip.exit_code.unwrap_or(0), patience(skip.timeout_ms))),
+        work: work(entry, driver),
     }
+}
 
-    fn work(&self, driver: &str) -> SetupWork {
-        let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        let is_secret = self.answer.as_deref() == Some("secret");
-        match (self.kind.as_str(), &self.persist) {
-            ("cmd", _) if self.interactive => {
-                SetupWork::ByHand(format!("run `{}` yourself: it asks things", text(&self.cmd)))
-            }
-            ("cmd", _) => {
-                let patience = Duration::from_millis(self.timeout_ms.unwrap_or(60_000));
-                SetupWork::Command(text(&self.cmd), patience)
-            }
-            ("oauth", _) => SetupWork::ByHand(format!(
-                "run `haft login {driver}`, which fills the secret `{}`",
-                text(&self.secret_slug)
-            )),
-            (_, Persist { secret_slug: Some(slug), .. }) => {
-                SetupWork::ByHand(format!("run `haft secrets set {slug}`"))
-            }
-            (_, Persist { env: Some(name), .. }) => {
-                SetupWork::ByHand(format!("set `{name}` in the environment that Haft runs in"))
-            }
-            ("prompt", _) if is_secret => {
-                SetupWork::ByHand("keep the answer as a secret: nothing takes it from here".into())
-            }
-            ("prompt", Persist { cmd: Some(cmd), .. }) => {
-                SetupWork::Ask { prompt: text(&self.prompt), cmd: cmd.clone() }
-            }
-            ("external", _) => SetupWork::Visit(text(&self.url)),
-            (_, _) => SetupWork::ByHand(text(&self.prompt)),
+fn work(entry: &SetupEntry, driver: &str) -> SetupWork {
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let is_secret = entry.answer.as_deref() == Some("secret");
+    match (entry.kind.as_str(), &entry.persist) {
+        ("cmd", _) if entry.interactive => {
+            SetupWork::ByHand(format!("run `{}` yourself: it asks things", text(&entry.cmd)))
         }
+        ("cmd", _) => {
+            let patience = Duration::from_millis(entry.timeout_ms.unwrap_or(60_000));
+            SetupWork::Command(text(&entry.cmd), patience)
+        }
+        ("oauth", _) => SetupWork::ByHand(format!(
+            "run `haft login {driver}`, which fills the secret `{}`",
+            text(&entry.secret_slug)
+        )),
+        (_, Persist { secret_slug: Some(slug), .. }) => {
+            SetupWork::ByHand(format!("run `haft secrets set {slug}`"))
+        }
+        (_, Persist { env: Some(name), .. }) => {
+            SetupWork::ByHand(format!("set `{name}` in the environment that Haft runs in"))
+        }
+        ("prompt", _) if is_secret => {
+            SetupWork::ByHand("keep the answer as a secret: nothing takes it from here".into())
+        }
+        ("prompt", Persist { cmd: Some(cmd), .. }) => {
+            SetupWork::Ask { prompt: text(&entry.prompt), cmd: cmd.clone() }
+        }
+        ("external", _) => SetupWork::Visit(text(&entry.url)),
+        (_, _) => SetupWork::ByHand(text(&entry.prompt)),
     }
 }

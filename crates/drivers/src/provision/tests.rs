@@ -1,5 +1,6 @@
 //! Tests of provisioning: argv splitting, and install methods as data.
 
+use haft_model::DriverKind;
 use haft_sandbox::AddressGuard;
 use haft_testkit::Folder;
 use serde_json::json;
@@ -44,6 +45,7 @@ fn provision(folder: &Folder, install: serde_json::Value) -> Provision {
         secrets: Default::default(),
     };
     let manifest = json!({"id": "demo", "bin": "demo", "install": install});
+    let manifest = DriverManifest::from_json(DriverKind::Cli, &manifest).unwrap();
     Provision::new(manifest, folder.path().to_owned(), place)
 }
 
@@ -88,7 +90,7 @@ fn each_install_method_yields_exact_command_or_is_skipped() {
             Some("it is experimental"),
         ),
     ] {
-        let ways = provision(&folder, json!([entry])).ways().unwrap();
+        let ways = provision(&folder, json!([entry])).ways();
         let [way] = ways.as_slice() else { panic!("{ways:?}") };
         assert_eq!(way.says, says);
         // A test cannot know which installers this machine has.
@@ -97,8 +99,7 @@ fn each_install_method_yields_exact_command_or_is_skipped() {
         }
     }
     let vendored = |path: &str| {
-        let ways =
-            provision(&folder, json!([{"method": "vendored", "path": path}])).ways().unwrap();
+        let ways = provision(&folder, json!([{"method": "vendored", "path": path}])).ways();
         ways.into_iter().next().and_then(|way| way.skipped).unwrap_or_default()
     };
     assert!(vendored("bin/demo").ends_with("is not executable"), "{}", vendored("bin/demo"));

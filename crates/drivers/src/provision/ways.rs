@@ -4,8 +4,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use haft_contract::driver::manifest::InstallEntry;
 use haft_model::Stop;
-use serde::Deserialize;
 
 use super::{Provision, download, setup};
 use crate::cli::program;
@@ -62,32 +62,13 @@ enum InstallAction {
     Nothing,
 }
 
-#[derive(Deserialize)]
-struct InstallEntry {
-    method: String,
-    package: Option<String>,
-    global: Option<bool>,
-    #[serde(default)]
-    user: bool,
-    url: Option<String>,
-    verify_sha256: Option<String>,
-    extract_bin: Option<String>,
-    path: Option<String>,
-    #[serde(default)]
-    experimental: bool,
-}
-
 impl Provision {
     /// The ways to install the program, in manifest order.
-    pub fn ways(&self) -> Result<Vec<InstallWay>, Stop> {
-        let entries =
-            self.manifest.get("install").cloned().unwrap_or_else(|| Vec::<()>::new().into());
-        let entries: Vec<InstallEntry> =
-            serde_json::from_value(entries).map_err(|fault| self.unreadable(&fault))?;
-        Ok(entries.into_iter().map(|entry| self.way(entry)).collect())
+    pub fn ways(&self) -> Vec<InstallWay> {
+        self.manifest.install.iter().map(|entry| self.way(entry)).collect()
     }
 
-    fn way(&self, entry: InstallEntry) -> InstallWay {
+    fn way(&self, entry: &InstallEntry) -> InstallWay {
         let method = entry.method.clone();
         let experimental = entry.experimental;
         let (act, says) = match self.act(entry) {
@@ -112,7 +93,7 @@ impl Provision {
     }
 
     /// The action of an entry; an entry that is not plain is refused.
-    fn act(&self, entry: InstallEntry) -> Result<InstallAction, String> {
+    fn act(&self, entry: &InstallEntry) -> Result<InstallAction, String> {
         let hash = || {
             entry
                 .verify_sha256

@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use haft_model::{FactRule, Facts, Requires, Risk, Tri};
+use haft_model::{DriverKind, FactRule, Facts, Requires, Risk, Tri};
 use haft_sandbox::{AddressGuard, Walls};
 use haft_testkit::Folder;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -40,7 +40,8 @@ fn opened(folder: &Folder, manifest: &Value, effects: &EffectProfile) -> Vec<Str
         variable: |name| matches!(name, "TERM" | "TOKEN").then(|| "dumb".to_owned()),
         secrets: ["TOKEN".to_owned()].into(),
     };
-    let opening = match SandboxOpening::within(manifest, effects, &place) {
+    let manifest = DriverManifest::from_json(DriverKind::Builtin, manifest).unwrap();
+    let opening = match SandboxOpening::within(&manifest, effects, &place) {
         Ok(opening) => opening,
         Err(stop) => return vec![format!("{}: {}", stop.code, stop.message)],
     };

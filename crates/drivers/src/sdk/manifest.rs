@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use haft_contract::driver::manifest::{
+    DriverManifest, EntryMetadata, InstallEntry, KindFields, SdkFields,
+};
 use haft_model::{Code, Plan, Stop};
 use haft_notation::Path;
 use haft_notation::range::{self, VersionRange};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::arguments;
 use crate::DeclaredEntries;
-use crate::declared::{Wrap, unsupported};
-
-/// Fields that would change the meaning of a call, and that this version does not support.
-const UNSUPPORTED: [&str; 4] = ["code", "run", "inputsFiles", "outputsFiles"];
+use crate::declared::{Wrap, unreadable, unsupported};
 
 /// The language runtime of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,108 +58,30 @@ pub(super) struct Function {
     pub(super) variables: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct SdkManifestText {
-    package: String,
-    package_manager: String,
-    package_version: Option<String>,
-    entrypoint: Option<String>,
-    import_style: Option<String>,
-    streaming: Option<Streaming>,
-    client_options: Option<Value>,
-    #[serde(default)]
-    install: Vec<Install>,
-    #[serde(default)]
-    auth: SdkAuth,
-    #[serde(default)]
-    metadata: Metadata,
-}
-
-#[derive(Deserialize)]
-struct Streaming {
-    mode: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Install {
-    method: Option<String>,
-    path: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct SdkAuth {
-    #[serde(default)]
-    state: SdkState,
-    #[serde(default)]
-    expiry: Expiry,
-}
-
-#[derive(Default, Deserialize)]
-struct SdkState {
-    #[serde(default)]
-    env: Vec<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct Expiry {
-    detect: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-struct Metadata {
-    #[serde(default)]
-    haft: Hints,
-}
-
-#[derive(Default, Deserialize)]
-struct Hints {
-    interpreter: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct SdkEntry {
-    function_ref: String,
-    args_template: Option<Value>,
-    result_extract: Option<String>,
-    streaming: Option<Streaming>,
-}
-
-#[derive(Default, Deserialize)]
-struct SdkExtras {
-    client_options: Option<Value>,
-    /// Exception names; other driver kinds write numbers here.
-    #[serde(default)]
-    not_committed: Vec<Value>,
-    #[serde(default)]
-    wrap: Wrap,
-}
-
 impl Package {
     /// Parses the package of a driver.
     pub(super) fn read(declared: &DeclaredEntries) -> Result<Package, Stop> {
-        let id = declared.id();
-        if let Some(field) = UNSUPPORTED.iter().find(|name| declared.manifest.get(**name).is_some())
-        {
+        let manifest = declared.manifest()?;
+        let id = &manifest.id;
+        if let Some(field) = manifest.unsupported() {
             return Err(unsupported(id, &format!("`{field}`")));
         }
-        let written: SdkManifestText = declared.part("")?;
-        let runtime = runtime(&written, id)?;
-        let local = written.package_manager == "local";
-        let vendored = || written.install.into_iter().find_map(Install::vendored);
+        let fields = fields(manifest)?;
+        let runtime = runtime(fields, id)?;
+        let local = fields.package_manager == "local";
+        let vendored = || manifest.install.iter().find_map(vendored);
         let is_path = |place: &String| runtime == Runtime::Node || is_file(place);
-        let path = written.entrypoint.clone().filter(is_path).or_else(vendored).filter(|_| local);
+        let path = fields.entrypoint.clone().filter(is_path).or_else(vendored).filter(|_| local);
+        let ranged = fields.package_version.clone().map(|text| versions(text, runtime, id));
         Ok(Package {
             runtime,
-            name: written.package,
-            versions: written
-                .package_version
-                .map(|text| versions(text, runtime, id))
-                .transpose()?,
-            entrypoint: written.entrypoint.filter(|_| path.is_none()),
+            name: fields.package.clone(),
+            versions: ranged.transpose()?,
+            entrypoint: fields.entrypoint.clone().filter(|_| path.is_none()),
             local,
             path,
-            style: if written.import_style.as_deref() == Some("cjs") { "cjs" } else { "esm" },
-            interpreter: written.metadata.haft.interpreter,
+            style: if fields.import_style.as_deref() == Some("cjs") { "cjs" } else { "esm" },
+            interpreter: manifest.metadata.haft.interpreter.clone(),
         })
     }
 
@@ -170,10 +91,18 @@ impl Package {
     }
 }
 
-impl Install {
-    fn vendored(self) -> Option<String> {
-        self.path.filter(|_| self.method.as_deref() == Some("vendored"))
+/// The fields of kind sdk.
+fn fields(manifest: &DriverManifest) -> Result<&SdkFields, Stop> {
+    match &manifest.kind {
+        KindFields::Sdk(fields) => Ok(fields),
+        KindFields::Builtin | KindFields::Cli(_) | KindFields::Http(_) | KindFields::Mcp(_) => {
+            Err(unreadable(&manifest.id, "package"))
+        }
     }
+}
+
+fn vendored(entry: &InstallEntry) -> Option<String> {
+    entry.path.clone().filter(|_| entry.method == "vendored")
 }
 
 /// Whether a Python entrypoint is a file or folder, not a module name.
@@ -185,7 +114,7 @@ fn owned(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-fn runtime(written: &SdkManifestText, driver: &str) -> Result<Runtime, Stop> {
+fn runtime(written: &SdkFields, driver: &str) -> Result<Runtime, Stop> {
     let (manager, style) = (written.package_manager.as_str(), written.import_style.as_deref());
     match (manager, style) {
         ("cargo" | "go", _) | (_, Some("rust-crate" | "go-module")) => {
@@ -226,35 +155,34 @@ fn versions(text: String, runtime: Runtime, driver: &str) -> Result<(String, Ver
 impl Function {
     /// Parses the function for a plan.
     pub(super) fn read(declared: &DeclaredEntries, plan: &Plan) -> Result<Function, Stop> {
-        let entry: SdkEntry = declared.entry(plan, "sdk")?;
-        let haft: SdkExtras = declared.entry(plan, "haft")?;
-        let written: SdkManifestText = declared.part("")?;
-        let client = haft.client_options.or(written.client_options);
+        let manifest = declared.manifest()?;
+        let fields = fields(manifest)?;
+        let EntryMetadata { sdk, haft, .. } = declared.entry(plan)?;
+        let missing = || unreadable(&manifest.id, "metadata.sdk");
+        let entry = sdk.clone().ok_or_else(missing)?;
+        let client = haft.client_options.clone().or_else(|| fields.client_options.clone());
         let templates = entry.args_template.iter().chain(&client);
         let secrets: BTreeSet<String> = templates.flat_map(arguments::secrets).collect();
-        let streaming = entry.streaming.or(written.streaming).and_then(|streaming| streaming.mode);
-        let expired = written.auth.expiry.detect;
+        let streaming = entry.streaming.as_ref().or(fields.streaming.as_ref());
+        let streaming = streaming.and_then(|streaming| streaming.mode.as_deref());
+        let auth = manifest.auth.clone().unwrap_or_default();
+        let expired = auth.expiry.as_ref().map(|expiry| expiry.detect.as_str());
         let extract = entry.result_extract.as_deref().unwrap_or("$");
+        let variables = auth.state.env.into_iter().filter(|name| !secrets.contains(name));
         Ok(Function {
             extract: Path::parse(extract).map_err(|fault| {
                 let words = format!("`result_extract` cannot be used: {fault}");
                 Stop::new(Code::SetupRequired, words).help("run `haft check`")
             })?,
             takes_all: extract == "$",
-            wrap: haft.wrap,
+            wrap: Wrap(haft.wrap.clone()),
             reference: entry.function_ref,
             args: entry.args_template,
             client,
-            calls_back: streaming.as_deref() == Some("callback"),
+            calls_back: streaming == Some("callback"),
             not_committed: haft.not_committed.iter().filter_map(owned).collect(),
             expired: expired.and_then(|text| Some(text.strip_prefix("exception:")?.to_owned())),
-            variables: written
-                .auth
-                .state
-                .env
-                .into_iter()
-                .filter(|name| !secrets.contains(name))
-                .collect(),
+            variables: variables.collect(),
             secrets,
         })
     }

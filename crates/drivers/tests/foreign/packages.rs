@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_driver::{Attempt, Cancel, Driver as _, Link};
 use haft_drivers::{DeclaredEntries, Sdk, WorkingFolder};
-use haft_model::{ToolKey, Tri};
+use haft_model::{DriverKind, ToolKey, Tri};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use serde_json::{Value, json};
 
@@ -45,6 +46,7 @@ async fn called(root: &Path, package: Value, sdk: Value, input: Value) -> Result
         secrets: Default::default(),
     };
     let serves = vec![(ToolKey::new("foreign.do", 1), 0)];
+    let manifest = DriverManifest::from_json(DriverKind::Sdk, &manifest);
     let driver = Sdk::new(move || DeclaredEntries { manifest, serves }, place);
     let mut plan = plans::plan("foreign.do", "foreign", input);
     let effects = std::sync::Arc::make_mut(&mut plan.effects);

@@ -28,8 +28,7 @@ fn python(stage: Stage, program: &str, args: &[&str]) -> Stage {
 }
 
 fn list(stage: &Stage) -> Value {
-    let listing =
-        haft_drivers::mcp::list(stage.manifest.clone(), stage.place(), Duration::from_secs(30));
+    let listing = haft_drivers::mcp::list(stage.typed(), stage.place(), Duration::from_secs(30));
     stage.runtime.block_on(listing).unwrap()
 }
 

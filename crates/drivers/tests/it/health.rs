@@ -1,7 +1,8 @@
 //! Tests of health checks: backends that work, that are absent, and that time out.
 
+use haft_contract::DriverManifest;
 use haft_drivers::{Checkup, DeclaredEntries, WorkingFolder, probe};
-use haft_model::Timestamp;
+use haft_model::{DriverKind, Timestamp};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::{Value, json};
@@ -26,6 +27,11 @@ async fn checkup(manifest: Value) -> Option<Checkup> {
         variable: |name| std::env::var(name).ok(),
         secrets: Default::default(),
     };
+    let kind = match manifest.get("base_url") {
+        Some(_) => DriverKind::Http,
+        None => DriverKind::Builtin,
+    };
+    let manifest = DriverManifest::from_json(kind, &manifest);
     let declared = DeclaredEntries { manifest, serves: Vec::new() };
     probe(&declared, &place, Timestamp::UNIX_EPOCH).await
 }

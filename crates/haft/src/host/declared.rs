@@ -83,7 +83,7 @@ impl DeclaredDrivers {
     ) -> Option<Arc<dyn Driver>> {
         let (kind, place) = (manifest.kind, self.place.clone());
         let read = move || haft_drivers::DeclaredEntries {
-            manifest: manifest.raw(),
+            manifest: manifest.manifest(),
             serves: serves
                 .iter()
                 .map(|(contract, entry)| (contract.key().clone(), *entry))

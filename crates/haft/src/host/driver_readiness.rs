@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_catalog::{
     AuthState, Binding, CatalogEntry, Circuit, DriverState, DriverStates, Mend, OpenBreaker,
 };
-use haft_contract::Driver;
+use haft_contract::{AuthBlock, Driver};
 use haft_driver::BoxFuture;
-use haft_drivers::{AuthBlock, Keeper, LoginRecord, Logins, Program, WorkingFolder};
+use haft_drivers::{Keeper, LoginRecord, Logins, Program, WorkingFolder, is_kept};
 use haft_model::{Actor, DriverId, DriverKind, Stop, Timestamp};
 use haft_runtime::DriverReadiness;
 
@@ -133,7 +133,7 @@ impl Watch {
         let who = actor.id.as_str();
         let login = self.login(driver, who)?;
         let used = self.secrets.missing(declares.used(entry), who).await;
-        let variables = self.secrets.missing(block.variables(), who).await;
+        let variables = self.secrets.missing(&block.state.env, who).await;
         let (Some(used), Some(variables)) = (used, variables) else {
             return Ok((AuthState::NotLooked, None));
         };
@@ -154,7 +154,7 @@ impl Watch {
         let Some(block) = &declares.auth else { return AuthState::NotRequired };
         let who = actor.id.as_str();
         let used = self.secrets.there(declares.used(entry), who);
-        let variables = self.secrets.there(block.variables(), who);
+        let variables = self.secrets.there(&block.state.env, who);
         match (self.login(driver, who), used, variables) {
             (Ok(login), Some(used), Some(variables)) => {
                 self.stands(block, login.as_ref(), &used, &variables)
@@ -170,7 +170,7 @@ impl Watch {
         used: &[bool],
         variables: &[bool],
     ) -> AuthState {
-        let kept = block.is_kept(&self.place);
+        let kept = is_kept(block, &self.place);
         readiness::stands(LoginState { block: Some(block), used, variables, login, kept })
     }
 
@@ -216,7 +216,8 @@ impl Watch {
         let Some(command) = command.filter(|command| !command.trim().is_empty()) else {
             return Ok(());
         };
-        let done = Program { manifest: &driver.raw(), place: &self.place }.run(command).await;
+        let manifest = driver.manifest()?;
+        let done = Program { manifest: &manifest, place: &self.place }.run(command).await;
         let expired = !matches!(done, Ok(0));
         let since = if expired { login.since } else { Timestamp::now() };
         self.logins().put(LoginRecord { expired, since, ..login }).map_err(unreadable)

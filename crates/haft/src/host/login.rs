@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_catalog::AuthState;
-use haft_contract::{AuthFile, Driver, Flow, beside, did_you_mean};
+use haft_contract::driver::manifest::{LoginBlock, ServerLocation};
+use haft_contract::{AuthBlock, AuthFile, Driver, DriverManifest, Flow, beside, did_you_mean};
 use haft_drivers::{
-    Attend, AuthBlock, Callback, Device, Keeper, LoginBlock, LoginRecord, Logins, Program, Service,
-    Step, Tell, Token, mcp,
+    Attend, Callback, Device, Keeper, LoginRecord, Logins, Program, Service, Step, Tell, Token, mcp,
 };
 use haft_model::{
     Actor, ActorId, CauseDetail, Code, DriverId, LoginFailure, Secret, SecretKind, Stop, Timestamp,
 };
 use haft_runtime::may_change;
-use serde_json::Value;
 
 use super::{Host, hooks, uses, vault};
 use crate::Workspace;
@@ -55,7 +54,7 @@ struct Under<'a> {
     workspace: &'a Workspace,
     keeper: &'a Keeper,
     driver: Arc<Driver>,
-    manifest: Value,
+    manifest: &'a DriverManifest,
     block: AuthBlock,
     program: Program<'a>,
     /// How far the login reached that there was, and what calls lacked.
@@ -78,17 +77,17 @@ impl Host {
         let keeper = vault::keeper(&workspace, &self.given);
         let place = hooks::place(&workspace, &self.given);
         let found = find(&workspace, driver)?;
-        let manifest = found.raw();
+        let manifest = found.manifest()?;
         let by_page = || mcp::is_elsewhere(&manifest).then(AuthBlock::default);
-        let Some(block) = AuthBlock::of(&manifest).or_else(by_page) else {
+        let Some(block) = manifest.auth.clone().or_else(by_page) else {
             return Err(Stop::new(Code::InputValue, format!("`{driver}` needs no login")));
         };
         let under = Under {
             workspace: &workspace,
             keeper: &keeper,
-            program: Program { manifest: &found.raw(), place: &place },
+            program: Program { manifest: &manifest, place: &place },
             driver: found.clone(),
-            manifest,
+            manifest: &manifest,
             block,
             before: self.reached(driver, holder)?,
         };
@@ -193,7 +192,7 @@ impl Under<'_> {
             Some(LoginBlock { cmd: Some(cmd), .. }) => {
                 self.ran(cmd, self.program.run(cmd).await?).await
             }
-            Some(LoginBlock { .. }) | None if mcp::is_elsewhere(&self.manifest) => {
+            Some(LoginBlock { .. }) | None if mcp::is_elsewhere(self.manifest) => {
                 let person = person.ok_or_else(|| self.nobody())?;
                 self.by_server(person).await
             }
@@ -215,16 +214,17 @@ impl Under<'_> {
         let (guard, clock) = (&self.keeper.guard, self.keeper.clock);
         let before =
             mcp::Before { client_secret: self.client_secret().await?, scopes: self.before.clone() };
-        let token = mcp::log_in(&self.manifest, before, guard, clock, person.tell, PATIENCE);
+        let token = mcp::log_in(self.manifest, before, guard, clock, person.tell, PATIENCE);
         Ok(LoginOutcome::Token(token.await?.written()))
     }
 
     /// The OAuth client secret, where the driver names one.
     async fn client_secret(&self) -> Result<Option<Secret>, Stop> {
-        let Some(written) = self.manifest.pointer("/server/auth/client_secret") else {
+        let login = self.manifest.server().and_then(ServerLocation::login);
+        let Some(written) = login.and_then(|login| login.client_secret.as_ref()) else {
             return Ok(None);
         };
-        let Some(name) = uses::named(written).pop_first() else {
+        let Some(name) = uses::in_text(written).pop_first() else {
             let words =
                 format!("`server.auth.client_secret` of `{}` names no secret", self.driver.id);
             let help = "write `${secrets.NAME}`, and set the value with `haft secrets set`";
@@ -292,7 +292,7 @@ impl Under<'_> {
         };
         tell(Step::Waiting { what: format!("the login to {}", self.driver.id) });
         let waiting = async {
-            while !completes.holds(&self.program, &self.keeper.guard).await? {
+            while !self.program.completes(completes, &self.keeper.guard).await? {
                 tokio::time::sleep(LOOK).await;
             }
             Ok(LoginOutcome::Elsewhere)
@@ -305,7 +305,7 @@ impl Under<'_> {
     async fn complete(&self, outcome: LoginOutcome) -> Result<LoginOutcome, Stop> {
         let login = self.block.login.as_ref();
         match login.and_then(|login| login.completes_when.as_ref()) {
-            Some(completes) if !completes.holds(&self.program, &self.keeper.guard).await? => {
+            Some(completes) if !self.program.completes(completes, &self.keeper.guard).await? => {
                 Err(self.failed("it ended, and its `completes_when` does not hold"))
             }
             Some(_) | None => Ok(outcome),
@@ -323,9 +323,10 @@ impl Under<'_> {
     fn slug(&self) -> Result<String, Stop> {
         let slug = |name: &str| self.keeper.listed(name).ok().map(|listed| listed.slug.clone());
         let named = self.auth_file().and_then(|auth| slug(&auth.token_store.keychain));
-        let bearer = || uses::named(self.manifest.pointer("/server/auth/bearer")?).pop_first();
+        let login = self.manifest.server().and_then(ServerLocation::login);
+        let bearer = || uses::in_text(login?.bearer.as_ref()?).pop_first();
         let named = named.or_else(|| slug(&bearer()?));
-        let names = uses::named(&self.manifest).into_iter().chain(self.block.variables().to_vec());
+        let names = uses::named(&self.driver.raw()).into_iter().chain(self.block.state.env.clone());
         let used: BTreeSet<String> = names.filter_map(|name| slug(&name)).collect();
         match (named, used.iter().next(), used.len()) {
             (Some(named), _, _) => Ok(named),

@@ -44,7 +44,7 @@ impl Host {
             while looks.len() < AT_ONCE
                 && let Some(driver) = due.next()
             {
-                let declared = DeclaredEntries { manifest: driver.raw(), serves: Vec::new() };
+                let declared = DeclaredEntries { manifest: driver.manifest(), serves: Vec::new() };
                 let (driver, place) = (driver.id.clone(), place.clone());
                 looks.spawn(async move {
                     let checkup = probe(&declared, &place, Timestamp::now()).await?;

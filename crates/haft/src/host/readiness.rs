@@ -1,7 +1,8 @@
 //! Login state of a driver for one actor.
 
 use haft_catalog::AuthState;
-use haft_drivers::{AuthBlock, LoginRecord};
+use haft_contract::AuthBlock;
+use haft_drivers::LoginRecord;
 
 /// The inputs of a login state.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +44,7 @@ mod tests {
 
     /// `used` and `variables` as letters: `y` there, `n` not there.
     fn check(auth: Value, used: &str, variables: &str, login: Option<bool>, expected: AuthState) {
-        let block = AuthBlock::of(&json!({ "auth": auth }));
+        let block: Option<AuthBlock> = serde_json::from_value(auth.clone()).unwrap();
         let flags = |text: &str| text.chars().map(|letter| letter == 'y').collect::<Vec<_>>();
         let login = login.map(|expired| LoginRecord {
             driver: "bank".to_owned(),

@@ -50,14 +50,17 @@ pub(super) fn named(value: &Value) -> BTreeSet<String> {
     found
 }
 
+/// The names behind `${secrets.…}` in a template.
+pub(super) fn in_text(text: &str) -> BTreeSet<String> {
+    let template = Template::parse(text).ok();
+    let expressions = template.iter().flat_map(Template::expressions);
+    let secrets = expressions.filter(|expression| expression.root() == "secrets");
+    secrets.filter_map(|expression| expression.field()).map(str::to_owned).collect()
+}
+
 fn collect(value: &Value, found: &mut BTreeSet<String>) {
     match value {
-        Value::String(text) => {
-            let template = Template::parse(text).ok();
-            let expressions = template.iter().flat_map(Template::expressions);
-            let secrets = expressions.filter(|expression| expression.root() == "secrets");
-            found.extend(secrets.filter_map(|expression| expression.field()).map(str::to_owned));
-        }
+        Value::String(text) => found.extend(in_text(text)),
         Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
         Value::Object(fields) => fields.values().for_each(|item| collect(item, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -122,7 +122,8 @@ pub(super) fn guard(workspace: &Workspace, given: &HostParts) -> AddressGuard {
     let guard = named.fold(guard, |guard, (host, port)| guard.allowing(&host, port));
     let drivers =
         workspace.callable_drivers().into_iter().filter(|driver| driver.kind == DriverKind::Mcp);
-    drivers.fold(guard, |guard, driver| mcp::opened(guard, &driver.raw()))
+    let manifests = drivers.filter_map(|driver| driver.manifest().ok());
+    manifests.fold(guard, |guard, manifest| mcp::opened(guard, &manifest))
 }
 
 /// The path that the sandbox hides from every program: the key, also one that is made later.

@@ -9,6 +9,7 @@ mod glossary;
 mod guide_paths;
 mod invariants;
 mod links;
+mod manifest_fields;
 mod repository;
 mod sources;
 mod terms;

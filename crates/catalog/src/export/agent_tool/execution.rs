@@ -91,5 +91,6 @@ fn retries(offer: &Offer<'_>) -> bool {
 }
 
 fn sandboxed(offer: &Offer<'_>) -> bool {
-    offer.driver.is_some_and(|driver| driver.raw().get("sandbox").is_some_and(Json::is_object))
+    let manifest = offer.driver.and_then(|driver| driver.manifest().ok());
+    manifest.is_some_and(|manifest| manifest.sandbox.is_some())
 }

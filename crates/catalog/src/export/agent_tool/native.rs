@@ -1,7 +1,7 @@
 //! Native ids: the names of a tool in the system that it comes from.
 
-use haft_contract::Driver;
-use haft_model::DriverKind;
+use haft_contract::driver::manifest::KindFields;
+use haft_contract::{Driver, Implements};
 use serde_json::{Value as Json, json};
 
 use super::super::Offer;
@@ -21,39 +21,45 @@ pub(super) fn mappings(offer: &Offer<'_>) -> Vec<Json> {
 }
 
 fn called(offer: &Offer<'_>, driver: &Driver) -> Json {
-    let metadata = entry(offer).map(|entry| &entry.metadata);
-    let own = |kind: &str, key: &str| metadata.and_then(|all| all.get(kind)?.get(key)).cloned();
-    let whole = driver.raw();
-    let raw = |key: &str| whole.get(key).cloned();
-    match driver.kind {
-        DriverKind::Http => json!({
-            "source": if operation(offer).is_some() { "openapi" } else { "http" },
-            "operation_id": operation(offer),
-            "method": own("http", "method").or_else(|| raw("default_method")).unwrap_or(json!("POST")),
-            "path": own("http", "endpoint"),
-            "server_url": raw("base_url").and_then(|url| url.as_str().map(address)),
-        }),
-        DriverKind::Mcp => json!({
+    let manifest = driver.manifest().unwrap_or_default();
+    let entry = entry(offer).map(Implements::typed).unwrap_or_default();
+    match &manifest.kind {
+        KindFields::Http(fields) => {
+            let http = entry.http.unwrap_or_default();
+            let method = http.method.or_else(|| fields.default_method.clone());
+            json!({
+                "source": if operation(offer).is_some() { "openapi" } else { "http" },
+                "operation_id": operation(offer),
+                "method": method.as_deref().unwrap_or("POST"),
+                "path": http.endpoint,
+                "server_url": address(&fields.base_url),
+            })
+        }
+        KindFields::Mcp(fields) => json!({
             "source": "mcp",
             "server_id": driver.id.as_str(),
-            "server": server(&whole),
-            "transport": raw("transport"),
-            "mcp_protocol_version": raw("protocol_version"),
+            "server": address(fields.server.name()),
+            "transport": fields.transport.name(),
+            "mcp_protocol_version": fields.protocol_version,
             "method": "tools/call",
-            "tool_name": own("mcp", "tool_name"),
+            "tool_name": entry.mcp.map(|mcp| mcp.tool_name),
         }),
-        DriverKind::Cli => json!({
-            "source": "cli",
-            "command_id": driver.id.as_str(),
-            "argv": argv(&whole, own("cli", "argv")),
-        }),
-        DriverKind::Sdk => json!({
+        KindFields::Cli(fields) => {
+            let own = entry.cli.map(|cli| cli.argv).unwrap_or_default();
+            let argv = std::iter::once(&fields.bin).chain(&fields.bin_args).chain(&own);
+            json!({
+                "source": "cli",
+                "command_id": driver.id.as_str(),
+                "argv": argv.collect::<Vec<_>>(),
+            })
+        }
+        KindFields::Sdk(fields) => json!({
             "source": "sdk",
-            "package": raw("package"),
-            "package_manager": raw("package_manager"),
-            "function_ref": own("sdk", "function_ref"),
+            "package": fields.package,
+            "package_manager": fields.package_manager,
+            "function_ref": entry.sdk.map(|sdk| sdk.function_ref),
         }),
-        DriverKind::Builtin => json!({
+        KindFields::Builtin => json!({
             "source": "builtin",
             "host_id": driver.host_id,
             "function_name": offer.contract.key().id.as_str(),
@@ -64,20 +70,6 @@ fn called(offer: &Offer<'_>, driver: &Driver) -> Json {
 /// What the tool is called in the OpenAPI document that it was imported from.
 fn operation<'a>(offer: &Offer<'a>) -> Option<&'a str> {
     offer.contract.tool.extras.imported.as_ref()?.operation_id()
-}
-
-/// The server by its package, image, program or address; never its environment.
-fn server(driver: &Json) -> Option<String> {
-    let server = driver.get("server")?;
-    let name =
-        ["package", "image", "path", "url"].iter().find_map(|key| server.get(*key)?.as_str());
-    name.map(address)
-}
-
-fn argv(driver: &Json, own: Option<Json>) -> Vec<Json> {
-    let list = |value: Option<&Json>| value.and_then(Json::as_array).cloned().unwrap_or_default();
-    let program = driver.get("bin").cloned().into_iter();
-    program.chain(list(driver.get("bin_args"))).chain(list(own.as_ref())).collect()
 }
 
 /// An address without a login or a query, since no credential may leave in an export.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use haft::Stranger;
+use haft_contract::DriverManifest;
 use haft_import::mcp::{self, OAuth, ServerSource};
 use haft_import::{Base, Import, read_document};
-use haft_model::Glob;
+use haft_model::{DriverKind, Glob};
 use serde_json::Value;
 
 use super::openapi::is_address;
@@ -136,6 +137,8 @@ async fn tools_of(context: &Context, mut server: ServerSource) -> Result<ProbedS
         ServerSource::Program { .. } => OAuth::default(),
     };
     let client_secret = login::client_secret(&oauth)?;
+    let manifest = DriverManifest::from_json(DriverKind::Mcp, &manifest);
+    let manifest = manifest.map_err(|stop| anyhow!(stop.message))?;
     let mut stranger =
         Stranger { root: &context.directory, manifest, client_secret: client_secret.clone() };
     let answer = match command::login::attended() {

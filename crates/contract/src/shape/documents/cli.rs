@@ -1,16 +1,26 @@
 //! Shapes of `CLI.md` bundles and `kind: cli` (AIP-29).
 
+mod kind;
+mod sandbox;
 mod setup;
 
-use crate::shape::Strangers::{Kept, Refused};
+use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{
     Either, Flag, Formed, Integer, Kinds, List, Map, Names, Object, Set, Text, Word,
 };
-use crate::shape::documents::driver::{AUTH_STATE, MACHINE, NETWORK, VERSION_CHECK};
-use crate::shape::form::{self, CLI_ID, FILLED, SHORT_TAG, TEMPLATE, TextFormat, URL, VERSION};
+use crate::shape::documents::driver::{AUTH_STATE, INSTALL, MACHINE, VERSION_CHECK};
+use crate::shape::form::{self, CLI_ID, FILLED, SHORT_TAG, TextFormat, VERSION};
 use crate::shape::{Shape, optional, required};
 use haft_notation::Pattern;
+use kind::OUTPUT;
+use sandbox::SANDBOX;
 use setup::STEPS;
+
+pub use kind::{CliEntry, CliFields, CliOutput, ENTRY, KIND, OutputFormat, OutputStream};
+pub use sandbox::{
+    DRIVER_SANDBOX, SandboxBlock, SandboxEnvironment, SandboxExec, SandboxFiles, Tty,
+};
+pub use setup::{Persist, SetupEntry, SkipIf};
 
 /// A program's name or path: one token.
 static BIN: TextFormat = TextFormat {
@@ -19,30 +29,6 @@ static BIN: TextFormat = TextFormat {
     length: (1, usize::MAX),
     also: |_| None,
     help: "write one word without spaces; arguments go into `bin_args`",
-};
-
-static SHA256: TextFormat = TextFormat {
-    what: "a SHA-256",
-    pattern: Some(Pattern::new(r"^[0-9a-f]{64}$")),
-    length: (64, 64),
-    also: |_| None,
-    help: "write 64 lowercase hexadecimal digits",
-};
-
-static EXIT_CODE: TextFormat = TextFormat {
-    what: "an exit code",
-    pattern: Some(Pattern::new(r"^\d+$")),
-    length: (1, 10),
-    also: |_| None,
-    help: "write a number",
-};
-
-static MEANING: TextFormat = TextFormat {
-    what: "a meaning",
-    pattern: Some(Pattern::new(r"^[a-z][a-z0-9_]+$")),
-    length: (2, usize::MAX),
-    also: |_| None,
-    help: "use lowercase letters, digits and underscores, as in `auth_required`",
 };
 
 static EXPIRY_SIGN: TextFormat = TextFormat {
@@ -106,54 +92,6 @@ const fn discouraged(name: &'static str) -> crate::shape::MovedField {
     }
 }
 
-/// What a DRIVER.md of kind cli adds: the bundle's fields, without those that `implements` replaces.
-pub static KIND: Shape = Shape {
-    title: "DRIVER.md of kind cli",
-    strangers: Kept,
-    fields: &[
-        required("bin", "C005", Formed(&BIN), "The program."),
-        optional("bin_args", "C006", List(0, &Text(0, usize::MAX)), "Arguments before all others."),
-        optional(
-            "setup",
-            "C010",
-            List(0, &Kinds("kind", STEPS)),
-            "What to do once after installing.",
-        ),
-        optional("sandbox", "C011", Map(&KIND_SANDBOX), "What it may touch."),
-        optional("output", "C012", Map(&OUTPUT), "How its output is read."),
-        optional(
-            "commands",
-            "C013",
-            Names(None, &Either(&[Formed(&FILLED), Object])),
-            "Subcommands.",
-        ),
-    ],
-    moved: &[],
-};
-
-/// `install` of a driver or a bundle: unknown methods are skipped with a warning, so any is read.
-pub static INSTALL: Shape = Shape {
-    title: "an `install` entry",
-    strangers: Refused(""),
-    fields: &[
-        required(
-            "method",
-            "",
-            Formed(&FILLED),
-            "brew, apt, dnf, pacman, choco, scoop, npm, pip, cargo, go, curl, download or vendored.",
-        ),
-        optional("package", "", Formed(&FILLED), "The package."),
-        optional("global", "", Flag, "npm: install for everybody."),
-        optional("user", "", Flag, "pip: install for this user."),
-        optional("url", "", Formed(&URL), "curl and download: where from."),
-        optional("verify_sha256", "", Formed(&SHA256), "curl and download: what it must hash to."),
-        optional("extract_bin", "", Formed(&FILLED), "download: the program inside."),
-        optional("path", "", Formed(&form::INSIDE), "vendored: the program in this workspace."),
-        optional("experimental", "", Flag, "Skipped with a warning."),
-    ],
-    moved: &[],
-};
-
 static AUTH: Shape = Shape {
     title: "`auth`",
     strangers: Refused(""),
@@ -206,92 +144,6 @@ static EXPIRY: Shape = Shape {
     moved: &[],
 };
 
-static SANDBOX: Shape = Shape {
-    title: "`sandbox`",
-    strangers: Refused(""),
-    fields: &[
-        required("network", "", Map(&NETWORK), "Hosts it may reach."),
-        required("fs", "", Map(&FILES), "Files it may touch."),
-        required("exec", "", Map(&EXEC), "Programs it may start."),
-        required("env", "", Map(&ENVIRONMENT), "Environment variables it sees."),
-        optional("tty", "", Map(&TTY), "Whether it needs a terminal."),
-    ],
-    moved: &[],
-};
-
-static KIND_SANDBOX: Shape = Shape {
-    title: "`sandbox`",
-    strangers: Refused(""),
-    fields: &[
-        optional("network", "", Map(&NETWORK), "Hosts it may reach."),
-        optional("fs", "", Map(&FILES), "Files it may touch."),
-        optional("exec", "", Map(&EXEC), "Programs it may start."),
-        optional("env", "", Map(&ENVIRONMENT), "Environment variables it sees."),
-        optional("tty", "", Map(&TTY), "Whether it needs a terminal."),
-    ],
-    moved: &[],
-};
-
-static FILES: Shape = Shape {
-    title: "`sandbox.fs`",
-    strangers: Refused(""),
-    fields: &[
-        optional("read", "", List(0, &Formed(&FILLED)), "What it may read."),
-        optional("write", "", List(0, &Formed(&FILLED)), "What it may write."),
-        optional("deny", "", List(0, &Formed(&FILLED)), "What it may not touch in any case."),
-    ],
-    moved: &[],
-};
-
-static EXEC: Shape = Shape {
-    title: "`sandbox.exec`",
-    strangers: Refused(""),
-    fields: &[
-        required("allow", "", Flag, "Whether it may start others."),
-        optional("spawn", "", List(0, &Formed(&FILLED)), "Which ones."),
-    ],
-    moved: &[],
-};
-
-static ENVIRONMENT: Shape = Shape {
-    title: "`sandbox.env`",
-    strangers: Refused(""),
-    fields: &[
-        optional("pass", "", List(0, &Formed(&FILLED)), "Variables passed on."),
-        optional("set", "", Names(None, &Text(0, usize::MAX)), "Variables set."),
-    ],
-    moved: &[],
-};
-
-static TTY: Shape = Shape {
-    title: "`sandbox.tty`",
-    strangers: Refused(""),
-    fields: &[optional("required", "", Flag, "Whether it needs a terminal.")],
-    moved: &[],
-};
-
-static OUTPUT: Shape = Shape {
-    title: "`output`",
-    strangers: Refused(""),
-    fields: &[
-        optional("default_format", "", Word(FORMATS), "What it prints."),
-        optional("json_flag", "", Formed(&FILLED), "The flag that makes it print JSON."),
-        optional("json_flag_args", "", List(0, &Text(0, usize::MAX)), "What follows that flag."),
-        optional(
-            "exit_codes",
-            "",
-            Names(Some(&EXIT_CODE), &Formed(&MEANING)),
-            "What its exit codes mean.",
-        ),
-        optional("stream", "", Word(STREAMS), "Where its output is."),
-        optional("error_stream", "", Word(STREAMS), "Where its errors are."),
-    ],
-    moved: &[],
-};
-
-const FORMATS: &[&str] = &["text", "json", "yaml", "binary"];
-const STREAMS: &[&str] = &["stdout", "stderr", "mixed"];
-
 static ACTION: Shape = Shape {
     title: "an action",
     strangers: Refused(""),
@@ -306,24 +158,6 @@ static EXAMPLE: Shape = Shape {
         required("goal", "", Formed(&FILLED), "What the user wants."),
         required("cmd", "", Formed(&FILLED), "How they get it."),
         optional("note", "", Text(0, usize::MAX), "For the reader."),
-    ],
-    moved: &[],
-};
-
-/// `metadata.cli` of an `implements` entry.
-pub static ENTRY: Shape = Shape {
-    title: "`metadata.cli`",
-    strangers: Refused("C050"),
-    fields: &[
-        optional(
-            "argv",
-            "C040",
-            List(0, &Formed(&TEMPLATE)),
-            "The arguments, one template each; no shell reads them.",
-        ),
-        optional("stdin", "C041", Formed(&TEMPLATE), "What is written to its standard input."),
-        optional("output_format", "C042", Word(FORMATS), "What this command prints."),
-        optional("streaming", "C043", Flag, "Whether its output is progress."),
     ],
     moved: &[],
 };

@@ -1,16 +1,33 @@
-//! Shape of `DRIVER.md`: the fields of every kind of driver (AIP-30).
+//! `DRIVER.md` (AIP-30): the shape of the fields of every kind of driver, and their typed values.
+
+mod auth;
+mod health;
+mod provision;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{
-    Any, Either, Flag, Formed, Integer, List, Map, Names, Number, Object, Set, Text, Word,
+    Any, Either, Formed, Integer, List, Map, Names, Number, Object, Set, Text, Word,
 };
+use crate::shape::documents::cli::{CliEntry, CliFields, SandboxBlock};
+use crate::shape::documents::haft::EntryExtras;
+use crate::shape::documents::http::{HttpEntry, HttpFields};
+use crate::shape::documents::mcp::{McpEntry, McpFields};
+use crate::shape::documents::runner::RunnerField;
+use crate::shape::documents::sdk::{SdkEntry, SdkFields};
 use crate::shape::documents::tool::{BACKOFFS, KINDS};
 use crate::shape::documents::{cli, haft, http, mcp, sdk};
-use crate::shape::form::{
-    CURRENCY, DRIVER_ID, DURATION, ENVIRONMENT_NAME, FILLED, RANGE, SHORT_TAG, URL, VERSION,
-    VERSION_PATTERN,
-};
+use crate::shape::form::{CURRENCY, DRIVER_ID, FILLED, RANGE, SHORT_TAG, VERSION};
 use crate::shape::{Shape, optional, required};
+
+pub use auth::{AUTH_STATE, AuthBlock, AuthState, CompletesWhen, Expiry, LoginBlock, Refresh};
+pub use health::{HealthCheck, HealthMethod, HttpProbe};
+pub use provision::{INSTALL, InstallEntry, MACHINE, VERSION_CHECK, VersionCheck};
+
+use auth::AUTH;
+use health::HEALTH;
 
 /// The fields of every driver; each kind adds its own.
 pub static DRIVER: Shape = Shape {
@@ -36,7 +53,7 @@ pub static DRIVER: Shape = Shape {
         optional(
             "install",
             "D007",
-            List(0, &Map(&cli::INSTALL)),
+            List(0, &Map(&INSTALL)),
             "Ways to install the backend, tried in order.",
         ),
         optional(
@@ -73,7 +90,7 @@ pub static DRIVER: Shape = Shape {
         optional("requires", "D018", Map(&MACHINE), "What machine it needs."),
         optional("examples", "D019", List(0, &Map(&EXAMPLE)), "What people do with it."),
         optional("tags", "D020", Set(&Formed(&SHORT_TAG)), "Words to find the driver by."),
-        optional("metadata", "D021", Object, "Hints for hosts."),
+        optional("metadata", "D021", Map(&METADATA), "Hints for hosts."),
         optional("code", "D022", Any, "The driver's code (AIP-26)."),
         optional("run", "D023", Any, "How its code is started (AIP-26)."),
         optional("spec", "D024", Formed(&FILLED), "`agentdriver/v1`, which some examples write."),
@@ -139,6 +156,26 @@ static ENTRY_METADATA: Shape = Shape {
     moved: &[],
 };
 
+/// `metadata` of a driver: other hosts may keep theirs beside ours.
+static METADATA: Shape = Shape {
+    title: "`metadata`",
+    strangers: Kept,
+    fields: &[optional("haft", "", Map(&EXTRAS), "What Haft reads beyond AIP-30.")],
+    moved: &[],
+};
+
+static EXTRAS: Shape = Shape {
+    title: "`metadata.haft`",
+    strangers: Kept,
+    fields: &[optional(
+        "interpreter",
+        "",
+        Formed(&FILLED),
+        "sdk: the interpreter, if it is not the one on the path.",
+    )],
+    moved: &[],
+};
+
 static NARROWING: Shape = Shape {
     title: "`schema_narrowing`",
     strangers: Refused(""),
@@ -166,117 +203,6 @@ static MAPPED: Shape = Shape {
         required("from", "", Formed(&FILLED), "The other name."),
         optional("transform", "", Formed(&FILLED), "A transformer that the driver's code exports."),
     ],
-    moved: &[],
-};
-
-/// `version_check` of a driver or a bundle.
-pub static VERSION_CHECK: Shape = Shape {
-    title: "`version_check`",
-    strangers: Refused(""),
-    fields: &[
-        required("cmd", "", Formed(&FILLED), "The command that prints the version."),
-        required(
-            "parse",
-            "",
-            Formed(&VERSION_PATTERN),
-            "A pattern whose first group is the version.",
-        ),
-        required("range", "", Formed(&RANGE), "The versions that will do, as an npm range."),
-        optional("timeout_ms", "", Integer(100, i64::MAX), "How long the command may take.")
-            .or("5000"),
-    ],
-    moved: &[],
-};
-
-static AUTH: Shape = Shape {
-    title: "`auth`",
-    strangers: Refused(""),
-    fields: &[
-        optional("ref", "", Formed(&FILLED), "A SECRETS.md, or an AUTH.md that logs in."),
-        optional("state", "", Map(&AUTH_STATE), "Where a login is kept."),
-        optional("login", "", Map(&LOGIN), "How to log in."),
-        optional("refresh", "", Map(&REFRESH), "How to renew a login."),
-        optional("expiry", "", Map(&EXPIRY), "How to see that a login ran out."),
-    ],
-    moved: &[],
-};
-
-/// `auth.state` of a driver or a bundle.
-pub static AUTH_STATE: Shape = Shape {
-    title: "`auth.state`",
-    strangers: Refused(""),
-    fields: &[
-        optional("paths", "", List(0, &Formed(&FILLED)), "Files that hold the login."),
-        optional(
-            "env",
-            "",
-            List(0, &Formed(&ENVIRONMENT_NAME)),
-            "Environment variables that hold it.",
-        ),
-    ],
-    moved: &[],
-};
-
-static LOGIN: Shape = Shape {
-    title: "`auth.login`",
-    strangers: Refused(""),
-    fields: &[
-        optional("cmd", "", Text(0, usize::MAX), "The command that logs in."),
-        optional("url", "", Formed(&URL), "The page that logs in."),
-        optional("interactive", "", Flag, "Whether a person is needed."),
-        optional("requires_callback_url", "", Flag, "Whether the page calls back."),
-        optional("completes_when", "", Map(&COMPLETES), "How to see that it worked."),
-    ],
-    moved: &[],
-};
-
-static COMPLETES: Shape = Shape {
-    title: "`completes_when`",
-    strangers: Refused(""),
-    fields: &[
-        optional("cmd", "", Formed(&FILLED), "A command to run."),
-        optional("exit_code", "", Integer(0, 255), "What it must exit with."),
-        optional("http", "", Map(&HTTP_PROBE), "A request to send."),
-    ],
-    moved: &[],
-};
-
-static HTTP_PROBE: Shape = Shape {
-    title: "`http`",
-    strangers: Refused(""),
-    fields: &[
-        optional("method", "", Word(&["GET", "POST", "HEAD"]), "How to ask."),
-        required("url", "", Formed(&URL), "Where."),
-        optional("expect_status", "", Integer(100, 599), "What it must answer."),
-    ],
-    moved: &[],
-};
-
-static REFRESH: Shape = Shape {
-    title: "`auth.refresh`",
-    strangers: Refused(""),
-    fields: &[
-        optional(
-            "cmd",
-            "",
-            Text(0, usize::MAX),
-            "The command that renews; empty means the driver's code does.",
-        ),
-        optional("url", "", Formed(&URL), "The address that renews."),
-        optional("every", "", Formed(&DURATION), "How often."),
-    ],
-    moved: &[],
-};
-
-static EXPIRY: Shape = Shape {
-    title: "`auth.expiry`",
-    strangers: Refused(""),
-    fields: &[required(
-        "detect",
-        "",
-        Formed(&FILLED),
-        "`exit_code:N`, `http_status:N`, `exception:Name` or `header:NAME:VALUE`.",
-    )],
     moved: &[],
 };
 
@@ -318,33 +244,6 @@ static RETRY: Shape = Shape {
     moved: &[],
 };
 
-static HEALTH: Shape = Shape {
-    title: "`health_check`",
-    strangers: Refused(""),
-    fields: &[
-        required("method", "", Word(&["ping", "exec", "http", "noop"]), "How to look."),
-        optional("cmd", "", Formed(&FILLED), "The command to run."),
-        optional("http", "", Map(&HTTP_PROBE), "The request to send."),
-        optional("expect_exit", "", Integer(0, 255), "What the command must exit with."),
-        optional("every", "", Formed(&DURATION), "How long an answer holds."),
-        optional("timeout_ms", "", Integer(100, i64::MAX), "How long it may take.").or("5000"),
-    ],
-    moved: &[],
-};
-
-/// Requirements on the machine of a driver or a bundle.
-pub static MACHINE: Shape = Shape {
-    title: "`requires`",
-    strangers: Refused(""),
-    fields: &[
-        optional("os", "", List(0, &Word(&["darwin", "linux", "windows"])), "Operating systems."),
-        optional("arch", "", List(0, &Word(&["x64", "arm64", "x86", "arm"])), "Processors."),
-        optional("min_disk_mb", "", Integer(0, i64::MAX), "Free disk."),
-        optional("min_memory_mb", "", Integer(0, i64::MAX), "Memory."),
-    ],
-    moved: &[],
-};
-
 static EXAMPLE: Shape = Shape {
     title: "an example",
     strangers: Kept,
@@ -355,3 +254,108 @@ static EXAMPLE: Shape = Shape {
     ],
     moved: &[],
 };
+
+/// The typed fields of every driver; those of its kind stand in `kind`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DriverManifest {
+    /// The driver's id.
+    pub id: String,
+    /// Ways to install the backend, in order.
+    pub install: Vec<InstallEntry>,
+    /// How to learn the version of the backend.
+    pub version_check: Option<VersionCheck>,
+    /// The login; `None` where the backend needs none.
+    pub auth: Option<AuthBlock>,
+    /// The process of the backend.
+    pub runner: Option<RunnerField>,
+    /// The hosts that the driver reaches.
+    pub network: NetworkBlock,
+    /// How to see whether the backend works.
+    pub health_check: Option<HealthCheck>,
+    /// What the sandbox opens; the contract alone decides where absent.
+    pub sandbox: Option<SandboxBlock>,
+    /// Hints for hosts.
+    pub metadata: DriverMetadata,
+    /// The contracts that it serves.
+    pub implements: Vec<DriverEntry>,
+    /// Whether it brings code of its own (AIP-26).
+    pub code: Option<IgnoredAny>,
+    /// How that code is started (AIP-26).
+    pub run: Option<IgnoredAny>,
+    /// Files to stage before a run (AIP-16).
+    #[serde(rename = "inputsFiles")]
+    pub inputs_files: Option<IgnoredAny>,
+    /// Files to take back after a run (AIP-16).
+    #[serde(rename = "outputsFiles")]
+    pub outputs_files: Option<IgnoredAny>,
+    /// The fields of its kind.
+    #[serde(skip)]
+    pub kind: KindFields,
+}
+
+/// The fields that a kind adds to a driver.
+#[derive(Clone, Debug, Default)]
+pub enum KindFields {
+    /// A builtin has none.
+    #[default]
+    Builtin,
+    /// A program.
+    Cli(CliFields),
+    /// An HTTP API.
+    Http(HttpFields),
+    /// An MCP server.
+    Mcp(McpFields),
+    /// A package.
+    Sdk(SdkFields),
+}
+
+/// The hosts of a driver: `host`, `host:port` or `*.host`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NetworkBlock {
+    /// Egress allowlist.
+    pub egress: Vec<String>,
+    /// The hosts that may reach in, which this version cannot let in.
+    pub ingress: Vec<String>,
+}
+
+/// `metadata` of a driver.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DriverMetadata {
+    /// The fields beyond AIP-30.
+    pub haft: DriverExtras,
+}
+
+/// `metadata.haft` of a driver.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DriverExtras {
+    /// sdk: the interpreter, if it is not the one on the path.
+    pub interpreter: Option<String>,
+}
+
+/// One contract that a driver serves.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct DriverEntry {
+    /// How the kind carries it out.
+    pub metadata: EntryMetadata,
+}
+
+/// `metadata` of an entry, by kind.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct EntryMetadata {
+    /// The fields beyond the AIPs.
+    pub haft: EntryExtras,
+    /// The request.
+    pub http: Option<HttpEntry>,
+    /// The MCP tool.
+    pub mcp: Option<McpEntry>,
+    /// The function.
+    pub sdk: Option<SdkEntry>,
+    /// The command line.
+    pub cli: Option<CliEntry>,
+}

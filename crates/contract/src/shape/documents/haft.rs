@@ -10,7 +10,10 @@ use crate::shape::Takes::{
 use crate::shape::form::{DATE, DURATION, EXPOSED_NAME, FILLED, POINTER, TEMPLATE};
 use crate::shape::{Shape, optional, required};
 
-pub use entry::ENTRY;
+pub use entry::{
+    BasicLogin, BodyEncoding, BodyInputs, ENTRY, EntryExtras, EventSelection, Pagination,
+    ParameterKind, ParameterStyle,
+};
 
 /// The seven tool classes.
 pub const CLASSES: &[&str] = &[

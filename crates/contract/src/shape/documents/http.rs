@@ -1,4 +1,9 @@
-//! Shape of `kind: http` (AIP-31).
+//! `kind: http` (AIP-31): the shapes that it adds to a driver and to an entry, and their typed values.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Integer, Map, Names, Object, Word};
@@ -103,3 +108,75 @@ static ENTRY_STREAMING: Shape = Shape {
     ],
     moved: &[],
 };
+
+/// The fields that a driver of kind http adds.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct HttpFields {
+    /// The base URL of every request.
+    pub base_url: String,
+    /// Headers of every request, as templates.
+    #[serde(default)]
+    pub default_headers: BTreeMap<String, String>,
+    /// The method where an entry names none; POST by default.
+    pub default_method: Option<String>,
+    /// The streaming of every response.
+    pub streaming: Option<HttpStreaming>,
+    /// The rate limit of the backend.
+    #[serde(default)]
+    pub rate_limit: BackendRate,
+}
+
+/// How a response is streamed.
+#[derive(Clone, Debug, Deserialize)]
+pub struct HttpStreaming {
+    /// The framing; an entry may leave it to the driver.
+    pub transport: Option<Framing>,
+    /// The events that count.
+    pub event_field: Option<String>,
+    /// The text that ends the stream.
+    pub terminator: Option<String>,
+}
+
+/// The framing of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Framing {
+    /// Server-sent events.
+    Sse,
+    /// A JSON value in each line.
+    Ndjson,
+    /// Chunks of text.
+    Chunked,
+}
+
+/// The rate limit of a backend; no limit where `requests_per_minute` is absent.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct BackendRate {
+    /// Requests per minute.
+    pub requests_per_minute: Option<u32>,
+    /// Requests at once; 1 by default.
+    pub burst: Option<u32>,
+}
+
+/// `metadata.http` of an entry: a request.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct HttpEntry {
+    /// The template of the path below the base URL.
+    pub endpoint: String,
+    /// The method; the driver's where absent.
+    pub method: Option<String>,
+    /// Headers of this request, as templates.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The template of the body.
+    pub body_template: Option<Value>,
+    /// The query, in the order in which it is written.
+    #[serde(default)]
+    pub query_template: serde_json::Map<String, Value>,
+    /// The part of the response that is the output; `$` by default.
+    pub response_extract: Option<String>,
+    /// The streaming of this response.
+    pub streaming: Option<HttpStreaming>,
+    /// The header that carries the idempotency key.
+    pub idempotency_key_header: Option<String>,
+}

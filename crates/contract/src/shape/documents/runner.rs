@@ -1,4 +1,6 @@
-//! Shape of the `runner` block (AIP-17): the process that a body runs in.
+//! `runner` block (AIP-17): the shape of the process that a body runs in, and its typed value.
+
+use serde::Deserialize;
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Formed, Integer, List, Map, Word};
@@ -18,7 +20,7 @@ pub static RUNNER: Shape = Shape {
         )
         .or("\"subprocess\""),
         optional("image", "R002", Formed(&FILLED), "What the sandbox starts from."),
-        optional("needs", "R003", Map(&NEEDS), "What the body depends on."),
+        optional("needs", "R003", Map(&NEEDS), "What the body depends on.").recorded(),
         optional("limits", "R004", Map(&LIMITS), "How much it may use."),
     ],
     moved: &[elsewhere("env"), elsewhere("fs"), elsewhere("network"), elsewhere("secrets")],
@@ -50,8 +52,41 @@ pub static LIMITS: Shape = Shape {
     strangers: Refused(""),
     fields: &[
         optional("memory_mb", "", Integer(1, i64::MAX), "Memory, in MiB."),
-        optional("timeout_ms", "", Integer(1, i64::MAX), "Time on the clock, in milliseconds."),
+        optional("timeout_ms", "", Integer(1, i64::MAX), "Time on the clock, in milliseconds.")
+            .recorded(),
         optional("cpu_ms", "", Integer(1, i64::MAX), "Time on the processor, in milliseconds."),
     ],
     moved: &[],
 };
+
+/// The runner of a driver.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum RunnerField {
+    /// The name or path of a runner that another file holds.
+    Elsewhere(String),
+    /// The block itself.
+    Block(RunnerBlock),
+}
+
+/// The process that a body runs in.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct RunnerBlock {
+    /// Where the process runs; `subprocess` by default.
+    pub engine: Option<String>,
+    /// The image that a sandbox starts from.
+    pub image: Option<String>,
+    /// The most that the process may use.
+    pub limits: RunnerLimits,
+}
+
+/// The most that a process may use.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct RunnerLimits {
+    /// Memory in MiB.
+    pub memory_mb: Option<u64>,
+    /// Processor time in milliseconds.
+    pub cpu_ms: Option<u64>,
+}

@@ -1,7 +1,11 @@
-//! Shape of `kind: sdk` (AIP-33).
+//! `kind: sdk` (AIP-33): the shapes that it adds to a driver and to an entry, and their typed values.
+
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::shape::Strangers::{Kept, Refused};
 use crate::shape::Takes::{Formed, Map, Object, Text, Word};
+use crate::shape::documents::cli::DRIVER_SANDBOX;
 use crate::shape::form::{FILLED, JSON_PATH, PACKAGE_RANGE};
 use crate::shape::{MovedField, Shape, optional, required};
 
@@ -28,6 +32,7 @@ pub static SDK: Shape = Shape {
         .or("\"esm\""),
         optional("streaming", "K006", Map(&STREAMING), "How it streams."),
         optional("client_options", "K007", Object, "Options for the client it makes."),
+        optional("sandbox", "D025", Map(&DRIVER_SANDBOX), "What the sandbox opens for it."),
     ],
     moved: &[],
 };
@@ -63,3 +68,42 @@ pub static ENTRY: Shape = Shape {
         help: "AIP-33 puts `package` at the top of DRIVER.md",
     }],
 };
+
+/// The fields that a driver of kind sdk adds.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct SdkFields {
+    /// The package.
+    pub package: String,
+    /// The package manager that it comes from, or `local`.
+    pub package_manager: String,
+    /// The supported versions, as a range of npm or pip.
+    pub package_version: Option<String>,
+    /// The module to load, if it is not the package itself.
+    pub entrypoint: Option<String>,
+    /// How the module is loaded.
+    pub import_style: Option<String>,
+    /// How its functions stream.
+    pub streaming: Option<SdkStreaming>,
+    /// Options for the client that its functions belong to.
+    pub client_options: Option<Value>,
+}
+
+/// How a function streams.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SdkStreaming {
+    /// How values arrive.
+    pub mode: Option<String>,
+}
+
+/// `metadata.sdk` of an entry: a function.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct SdkEntry {
+    /// The function, with dots.
+    pub function_ref: String,
+    /// The templates of its arguments.
+    pub args_template: Option<Value>,
+    /// The part of the return value that is the output; `$` by default.
+    pub result_extract: Option<String>,
+    /// How this function streams; as the driver says where absent.
+    pub streaming: Option<SdkStreaming>,
+}

@@ -118,20 +118,15 @@ static WORKSPACE: Shape = table(
 static STORE: Shape = table(
     "`[store]`",
     &[
-        optional(
-            "url",
-            "W012",
-            Formed(&STORE_URL),
-            "The store of the log, `sqlite:<file>`.",
-        )
-        .or("\"sqlite:.haft/haft.db\""),
+        optional("url", "W012", Formed(&STORE_URL), "The store of the log, `sqlite:<file>`.")
+            .or("\"sqlite:.haft/haft.db\""),
         optional(
             "payloads",
             "W013",
             Formed(&PAYLOADS_URL),
             "The folder of the payloads, `file:<folder>`.",
         )
-            .or("\"file:.haft/payloads\""),
+        .or("\"file:.haft/payloads\""),
         optional(
             "identity_file",
             "",

@@ -3,8 +3,9 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
+use haft_contract::DriverManifest;
 use haft_drivers::{Provision, WorkingFolder};
-use haft_model::Digest;
+use haft_model::{Digest, DriverKind};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ fn provision(folder: &Folder, backend: &Backend, install: Value) -> Provision {
         secrets: Default::default(),
     };
     let manifest = json!({"id": "demo", "bin": "haft-fetched", "install": [install]});
+    let manifest = DriverManifest::from_json(DriverKind::Cli, &manifest).unwrap();
     Provision::new(manifest, folder.path().to_owned(), place)
 }
 
@@ -45,7 +47,7 @@ fn downloaded_program_is_hash_verified_and_found_by_name() {
     let installed = |hash: &str| {
         backend.will(Act::refuses(Then::json(200, &body)));
         let provision = provision(&folder, &backend, entry(hash));
-        let ways = provision.ways().unwrap();
+        let ways = provision.ways();
         alone(provision.install(&ways[0])).map(|()| provision.program().unwrap())
     };
     let wrong = "0".repeat(64);

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_driver::{
     Attempt, BoxFuture, Cancel, Driver, DriverMessage, Failure, Link, OpenedSecret, Output,
     SecretRequest, Vault, Withheld,
 };
 use haft_drivers::{Cli, DeclaredEntries, WorkingFolder};
-use haft_model::{Code, Content, EffectState, Plan, Progress, Secret, Stop, ToolKey, Tri};
+use haft_model::{
+    Code, Content, DriverKind, EffectState, Plan, Progress, Secret, Stop, ToolKey, Tri,
+};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -100,6 +103,7 @@ impl Stage {
     pub(crate) fn driver(&self) -> Cli {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("demo.run", 1), 0)];
+        let manifest = DriverManifest::from_json(DriverKind::Cli, &manifest);
         Cli::new(move || DeclaredEntries { manifest, serves }, self.place())
     }
 

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_driver::{
     Attempt, BoxFuture, Cancel, Clearance, Driver, DriverMessage, Failure, Link, OpenedSecret,
     Output, SecretRequest, Vault, Withheld,
 };
 use haft_drivers::{DeclaredEntries, Http};
-use haft_model::{Code, Content, EffectState, Plan, Secret, Stop, Timestamp, ToolKey, Tri};
+use haft_model::{
+    Code, Content, DriverKind, EffectState, Plan, Secret, Stop, Timestamp, ToolKey, Tri,
+};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Backend, Keys};
 use serde_json::{Value, json};
@@ -123,6 +126,7 @@ impl Stage {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("shop.pay", 1), 0)];
         let clock = || Timestamp::UNIX_EPOCH;
+        let manifest = DriverManifest::from_json(DriverKind::Http, &manifest);
         let http =
             Http::new(move || DeclaredEntries { manifest, serves }, self.guard.clone(), clock);
         match &self.files {

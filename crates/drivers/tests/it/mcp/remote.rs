@@ -162,14 +162,12 @@ fn every_request_carries_its_login_or_nothing_is_sent() {
 fn a_list_can_be_asked_for_without_a_call() {
     let server = Elsewhere::new(false);
     let stage = stage(&server, Tri::Yes);
-    let list =
-        haft_drivers::mcp::list(stage.manifest.clone(), stage.place(), Duration::from_secs(10));
+    let list = haft_drivers::mcp::list(stage.typed(), stage.place(), Duration::from_secs(10));
     let list = stage.runtime.block_on(list).unwrap();
     assert_eq!(list["tools"], json!([{"name": "do", "inputSchema": {"type": "object"}}]));
     assert_eq!(list["serverInfo"]["name"], json!("elsewhere"));
     let program = Stage::reading("echo", &["modern"]);
-    let list =
-        haft_drivers::mcp::list(program.manifest.clone(), program.place(), Duration::from_secs(10));
+    let list = haft_drivers::mcp::list(program.typed(), program.place(), Duration::from_secs(10));
     let list = program.runtime.block_on(list).unwrap();
     assert_eq!(list["protocolVersion"], json!("2026-07-28"));
     assert_eq!(list["tools"][0]["name"], json!("echo"));

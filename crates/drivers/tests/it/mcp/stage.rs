@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_driver::{
     Abilities, Attempt, Cancel, Driver, DriverMessage, Failure, InquiryKind, Link, Output,
     TargetGuard, Vault,
 };
 use haft_drivers::{DeclaredEntries, Mcp, WorkingFolder};
-use haft_model::{Actor, ActorId, Code, EffectState, Plan, Progress, Stop, ToolKey, Tri};
+use haft_model::{
+    Actor, ActorId, Code, DriverKind, EffectState, Plan, Progress, Stop, ToolKey, Tri,
+};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -112,10 +115,16 @@ impl Stage {
         }
     }
 
+    /// The typed manifest.
+    pub(crate) fn typed(&self) -> DriverManifest {
+        DriverManifest::from_json(DriverKind::Mcp, &self.manifest).unwrap()
+    }
+
     /// A new driver.
     pub(crate) fn fresh(&self) -> Mcp {
         let manifest = self.manifest.clone();
         let serves = vec![(ToolKey::new("test.tool", 1), 0), (ToolKey::new("test.journal", 1), 1)];
+        let manifest = DriverManifest::from_json(DriverKind::Mcp, &manifest);
         Mcp::new(move || DeclaredEntries { manifest, serves }, self.place())
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use haft_contract::DriverManifest;
 use haft_driver::Driver as _;
 use haft_sandbox::Walls;
 use haft_testkit::Folder;
@@ -209,6 +210,7 @@ async fn without_walls_the_same_functions_are_called() {
         let (manifest, mut place) = (stage.manifest.clone(), stage.place());
         place.walls = Walls::Off;
         let serves = vec![(haft_model::ToolKey::new("odd.do", 1), 0)];
+        let manifest = DriverManifest::from_json(haft_model::DriverKind::Sdk, &manifest);
         let declared = haft_drivers::DeclaredEntries { manifest, serves };
         let driver = haft_drivers::Sdk::new(move || declared, place);
         assert_eq!(stage.call(&driver, json!({"a": 1, "b": 2})).await.value(), json!(3));

@@ -6,12 +6,15 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use haft_contract::DriverManifest;
 use haft_driver::{
     Attempt, BoxFuture, Cancel, Driver as _, DriverMessage, Failure, Link, OpenedSecret, Output,
     SecretRequest, TargetGuard, Vault, Withheld,
 };
 use haft_drivers::{DeclaredEntries, Sdk, WorkingFolder};
-use haft_model::{Actor, ActorId, Code, Content, EffectState, Plan, Secret, Stop, ToolKey, Tri};
+use haft_model::{
+    Actor, ActorId, Code, Content, DriverKind, EffectState, Plan, Secret, Stop, ToolKey, Tri,
+};
 use haft_sandbox::{AddressGuard, Launcher, Walls};
 use haft_testkit::Folder;
 use serde_json::{Value, json};
@@ -102,6 +105,7 @@ impl Stage {
         let manifest = self.manifest.clone();
         let keys = tools.iter().map(|tool| ToolKey::new(tool, 1));
         let serves = keys.zip(0..).collect();
+        let manifest = DriverManifest::from_json(DriverKind::Sdk, &manifest);
         Sdk::new(move || DeclaredEntries { manifest, serves }, self.place())
     }
 

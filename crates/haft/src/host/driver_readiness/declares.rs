@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use haft_contract::Driver;
-use haft_drivers::{AuthBlock, Provision, WorkingFolder, mcp};
+use haft_contract::{AuthBlock, Driver, DriverManifest};
+use haft_drivers::{Provision, WorkingFolder};
 use haft_model::DriverKind;
 use serde_json::Value;
 
@@ -31,20 +31,23 @@ pub(super) struct Declares {
 
 impl Declares {
     pub(super) fn of(driver: &Driver, root: &Path, place: &WorkingFolder) -> Declares {
-        let mut manifest = driver.raw();
-        let all = uses::named(&manifest).into_iter().collect();
-        let elsewhere = mcp::is_elsewhere(&manifest) && manifest.pointer("/server/auth").is_some();
-        let auth = AuthBlock::of(&manifest).or_else(|| elsewhere.then(AuthBlock::default));
+        let mut raw = driver.raw();
+        let all = uses::named(&raw).into_iter().collect();
+        let manifest = DriverManifest::from_json(driver.kind, &raw).unwrap_or_else(|_| {
+            DriverManifest { auth: Some(AuthBlock::unreadable()), ..DriverManifest::default() }
+        });
+        let elsewhere = manifest.server().is_some_and(|server| server.login().is_some());
+        let auth = manifest.auth.clone().or_else(|| elsewhere.then(AuthBlock::default));
         let folder = root.join(&*driver.file);
         let folder = folder.parent().unwrap_or(root).to_owned();
-        let provision = || Provision::new(manifest.clone(), folder, place.clone());
+        let asks_version = manifest.version_check.is_some();
+        let is_looked_at = manifest.health_check.is_some();
+        let steps = manifest.program().map(|fields| fields.setup.as_slice()).unwrap_or_default();
+        let steps = steps.iter().map(|step| step.id.clone()).collect();
+        let provision = || Provision::new(manifest, folder, place.clone());
         let program = (driver.kind == DriverKind::Cli).then(provision);
-        let asks_version = manifest.get("version_check").is_some();
-        let is_looked_at = manifest.get("health_check").is_some();
-        let steps = manifest.get("setup").and_then(Value::as_array).into_iter().flatten();
-        let steps = steps.filter_map(|step| Some(step.get("id")?.as_str()?.to_owned())).collect();
-        let entries = manifest.get_mut("implements").map(Value::take).unwrap_or_default();
-        let shared = uses::named(&manifest);
+        let entries = raw.get_mut("implements").map(Value::take).unwrap_or_default();
+        let shared = uses::named(&raw);
         let of_entry = |entry: &Value| {
             let own: BTreeSet<String> = uses::named(entry);
             own.union(&shared).cloned().collect()

@@ -1,10 +1,12 @@
-//! Shape of `setup` in a bundle: what is asked and run once before the program works.
+//! `setup` of a program: the shape of what is asked and run once before it works, and its typed
+//! value.
 
 use crate::shape::Strangers::Refused;
 use crate::shape::Takes::{Any, Either, Flag, Formed, Integer, List, Map, Text, Word};
 use crate::shape::form::{FILLED, TextFormat, URL};
 use crate::shape::{Shape, optional, required};
 use haft_notation::Pattern;
+use serde::Deserialize;
 
 /// The kinds of step.
 pub(super) const STEPS: &[(&str, &Shape)] = &[
@@ -48,7 +50,7 @@ static STEP_PROMPT: Shape = Shape {
         required("prompt", "", Formed(&FILLED), "The question."),
         optional("type", "", Word(&["text", "select", "boolean", "secret"]), "What is answered.")
             .or("\"text\""),
-        optional("default", "", Any, "The answer when none is given."),
+        optional("default", "", Any, "The answer when none is given.").recorded(),
         optional(
             "options",
             "",
@@ -83,7 +85,7 @@ static STEP_EXTERNAL: Shape = Shape {
         required("kind", "", Word(&["external"]), "A page elsewhere."),
         optional("title", "", Text(0, 200), "What it is about."),
         required("url", "", Formed(&URL), "The page."),
-        optional("callback", "", Map(&CALLBACK), "What it answers with."),
+        optional("callback", "", Map(&CALLBACK), "What it answers with.").recorded(),
         optional("skip_if", "", Map(&SKIP), "When it is not needed."),
         optional("persist", "", Map(&PERSIST), "Where the answer goes."),
     ],
@@ -131,3 +133,58 @@ static CALLBACK: Shape = Shape {
     ],
     moved: &[],
 };
+
+/// A set-up step, as it is written; its `kind` decides which fields it has.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SetupEntry {
+    /// Its id in records.
+    pub id: String,
+    /// `cmd`, `prompt`, `oauth` or `external`.
+    pub kind: String,
+    /// Its title for the person; its id where absent.
+    pub title: Option<String>,
+    /// The command of a `cmd` step.
+    pub cmd: Option<String>,
+    /// Timeout of the command in milliseconds; 60000 by default.
+    pub timeout_ms: Option<u64>,
+    /// Whether the command asks a person.
+    #[serde(default)]
+    pub interactive: bool,
+    /// The question of a `prompt` step.
+    pub prompt: Option<String>,
+    /// The type of the answer; `secret` is never passed on.
+    #[serde(rename = "type")]
+    pub answer: Option<String>,
+    /// The secret that an `oauth` step fills.
+    pub secret_slug: Option<String>,
+    /// The page of an `external` step.
+    pub url: Option<String>,
+    /// The command that shows that the step is not needed.
+    pub skip_if: Option<SkipIf>,
+    /// Where the answer goes.
+    #[serde(default)]
+    pub persist: Persist,
+}
+
+/// The command that shows that a step is not needed.
+#[derive(Clone, Debug, Deserialize)]
+pub struct SkipIf {
+    /// The command.
+    pub cmd: String,
+    /// The exit code that means so; 0 by default.
+    pub exit_code: Option<i32>,
+    /// Timeout in milliseconds; 5000 by default.
+    pub timeout_ms: Option<u64>,
+}
+
+/// Where the answer to a step goes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Persist {
+    /// An environment variable.
+    pub env: Option<String>,
+    /// A secret.
+    pub secret_slug: Option<String>,
+    /// A command that takes it as `${value}`.
+    pub cmd: Option<String>,
+}

@@ -1,4 +1,10 @@
-//! Shape of `metadata.haft` in an `implements` entry: settings of a driver kind beyond its AIP.
+//! `metadata.haft` of an `implements` entry: the shape of the fields of a driver kind beyond its
+//! AIP, and their typed values.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::STATUS;
 use crate::shape::Strangers::Refused;
@@ -129,3 +135,130 @@ static STYLE: Shape = Shape {
     ],
     moved: &[],
 };
+
+/// `metadata.haft` of an entry: the fields of each kind of driver beyond its AIP.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct EntryExtras {
+    /// Whether the backend enforces the idempotency key.
+    pub enforces_key: bool,
+    /// http: when a request counts as submitted; `on_write` by default.
+    pub submitted: Option<String>,
+    /// http: the encoding of the body.
+    pub body: BodyEncoding,
+    /// http: the pagination of a list.
+    pub pagination: Option<Pagination>,
+    /// http: the meaning of each status.
+    pub status_map: BTreeMap<String, String>,
+    /// Exit codes (cli) or exceptions (sdk) that mean no effect.
+    pub not_committed: Vec<Value>,
+    /// cli: environment variables that hold the path of a secret file, and the secret in it.
+    pub secret_files: BTreeMap<String, String>,
+    /// cli: whether a value may begin with a dash.
+    pub dash_values: bool,
+    /// sdk: options for the client of this function.
+    pub client_options: Option<Value>,
+    /// http: basic authentication.
+    pub basic: Option<BasicLogin>,
+    /// http: the serialization of lists and objects, by parameter.
+    pub query_style: BTreeMap<String, ParameterStyle>,
+    /// http: which events of a stream make up the result.
+    pub events: EventSelection,
+    /// http: the inputs of the body; the template or the whole input where absent.
+    pub body_inputs: Option<BodyInputs>,
+    /// http: cookies of the request, as templates.
+    pub cookies: BTreeMap<String, String>,
+    /// The field under which the output, which must be an object, holds the answer.
+    pub wrap: Option<String>,
+}
+
+/// The encoding of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BodyEncoding {
+    /// JSON.
+    #[default]
+    Json,
+    /// URL-encoded form fields.
+    Form,
+    /// Multipart form data.
+    Multipart,
+    /// Plain text.
+    Text,
+}
+
+/// The pagination of a list, as it is written.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Pagination {
+    /// `cursor`, `page`, `offset` or `link`; `cursor` by default.
+    pub style: Option<String>,
+    /// The path of the items in a page.
+    pub items: String,
+    /// The path of the next page's cursor or URL.
+    pub next: Option<String>,
+    /// The query parameter that requests a page.
+    pub param: Option<String>,
+    /// The number of the first page or item.
+    pub start: Option<u64>,
+    /// The query parameter of the page size.
+    pub limit_param: Option<String>,
+    /// The page size.
+    pub limit: Option<u64>,
+    /// The most pages of one call.
+    pub most_pages: Option<usize>,
+}
+
+/// HTTP basic authentication: the names of the secrets for user and password.
+#[derive(Clone, Debug, Deserialize)]
+pub struct BasicLogin {
+    /// The secret that is the user name.
+    pub user: String,
+    /// The secret that is the password.
+    pub password: String,
+}
+
+/// The serialization style of one parameter, as OpenAPI calls it.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ParameterStyle {
+    /// The style.
+    pub style: ParameterKind,
+    /// Whether each item stands for itself; the style decides where absent.
+    pub explode: Option<bool>,
+}
+
+/// The serialization styles of OpenAPI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ParameterKind {
+    /// `name=a,b` or `name=a&name=b`.
+    #[default]
+    Form,
+    /// `name=a%20b`.
+    SpaceDelimited,
+    /// `name=a|b`.
+    PipeDelimited,
+    /// `name[key]=value`.
+    DeepObject,
+}
+
+/// Which events of a stream make up the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventSelection {
+    /// All of them, as a list.
+    #[default]
+    All,
+    /// The last one.
+    Last,
+}
+
+/// Which inputs make up a body.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum BodyInputs {
+    /// One input is the whole body.
+    Whole(String),
+    /// Inputs are the fields of the body; an empty list means no body.
+    Fields(Vec<String>),
+}
