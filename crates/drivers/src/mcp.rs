@@ -8,25 +8,29 @@
 mod answer;
 mod backend;
 mod call;
+mod client;
 mod client_handler;
 mod connection;
 mod contract_cache;
-mod digits;
-mod direct;
 mod era;
+mod fault;
+mod handshake;
+mod http_exchange;
+mod http_transport;
+mod in_flight;
 mod login;
 mod manifest;
+mod message;
 mod program;
-mod remote;
+mod request_headers;
 mod secret_templates;
+mod server_messages;
 mod server_target;
+mod sse;
 mod stderr_capture;
-mod stdio;
-mod stream;
+mod stdio_transport;
 mod tasks;
 mod tools;
-mod unreadable;
-mod wire;
 
 use std::collections::HashMap;
 use std::io;
@@ -335,7 +339,7 @@ pub async fn list(
         };
         let meant = mcp.meant(inside, None).await.map_err(|failure| failure.stop)?;
         let connection = mcp.connect(&meant, &Abilities::default()).await?;
-        let (tools, _) = tools::all(connection.peer()).await?;
+        let (tools, _) = tools::all(connection.client()).await?;
         let about = connection.about();
         Ok(json!({
             "tools": tools,

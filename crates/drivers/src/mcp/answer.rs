@@ -2,14 +2,52 @@
 
 use haft_driver::{Failure, Output};
 use haft_model::{Cause, CauseDetail, Code, Content, EffectState, Link, Media, Stop};
-use rmcp::model::{CallToolResult, ContentBlock, InputRequiredResult, ResourceContents};
+use rmcp::model::{
+    CallToolResult, ContentBlock, CreateTaskResult, ElicitRequestParams, InputRequiredResult,
+    ResourceContents,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::client_handler::question;
+use super::fault::RequestFault;
 use super::manifest::McpEntry;
 use super::tools::one_line;
 use crate::exact;
 use crate::web::MOST_BYTES;
+
+/// The response to a tool call.
+pub(super) enum ToolResponse {
+    Complete(CallToolResult),
+    /// The server asks for input before it goes on.
+    InputRequired(InputRequiredResult),
+    /// A task goes on with the call.
+    Task(CreateTaskResult),
+}
+
+impl ToolResponse {
+    /// Decodes a result by its `resultType`. Numbers of the structured content that `f64` would
+    /// round are marked first.
+    pub(super) fn decode(result: &RawValue) -> Result<ToolResponse, RequestFault> {
+        #[derive(Deserialize)]
+        struct ResultKind {
+            #[serde(rename = "resultType")]
+            kind: String,
+        }
+        let text = exact::marked(result.get().as_bytes(), &["structuredContent"]);
+        if let Ok(complete) = serde_json::from_slice(&text) {
+            return Ok(ToolResponse::Complete(complete));
+        }
+        let kind = serde_json::from_slice::<ResultKind>(&text);
+        let response = match kind.as_ref().map(|kind| kind.kind.as_str()) {
+            Ok("input_required") => serde_json::from_slice(&text).map(ToolResponse::InputRequired),
+            Ok("task") => serde_json::from_slice(&text).map(ToolResponse::Task),
+            Ok(_) | Err(_) => return Err(RequestFault::Undecodable),
+        };
+        response.map_err(|_| RequestFault::Undecodable)
+    }
+}
 
 /// Maps a successful result to an output. The effect stays as known, even where the result is
 /// invalid or too large.
@@ -56,7 +94,8 @@ pub(super) fn failed(result: &CallToolResult, entry: &McpEntry, effect: EffectSt
 pub(super) fn asks(result: &InputRequiredResult, entry: &McpEntry) -> Stop {
     let requests = serde_json::to_value(&result.input_requests).unwrap_or_default();
     let asked = requests.as_object().into_iter().flatten().find_map(|(_, request)| {
-        serde_json::from_value(request.get("params")?.clone()).ok().map(|asked| question(&asked))
+        let asked = request.get("params")?;
+        ElicitRequestParams::deserialize(asked).ok().map(|_| question(asked))
     });
     unanswerable(&entry.tool, asked.as_deref().unwrap_or_default())
         .because(Cause::running().with(CauseDetail::InputRequests(requests)))

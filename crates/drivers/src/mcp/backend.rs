@@ -8,20 +8,19 @@ use haft_driver::{
     Attempt, Backend, BackendNews, BackendRequest, BoxFuture, Failure, Inquiry, InquiryKind, Output,
 };
 use haft_model::{Cause, CauseDetail, Code, EffectState, JsonRpcError, Stop};
-use rmcp::model::{
-    ClientRequest, ErrorData, InputRequiredResult, RequestMetaObject, ServerResult,
-    SubscriptionFilter,
-};
-use rmcp::service::{PeerRequestOptions, ServiceError};
-use serde_json::{Map, Value, json};
+use rmcp::model::{ErrorData, InputRequiredResult, JsonObject, SubscriptionFilter};
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
+use super::Mcp;
+use super::client::{ClientRequest, decode};
 use super::connection::Connection;
 use super::era::Era;
+use super::fault::RequestFault;
+use super::in_flight::CallContext;
+use super::request_headers::RepeatedParts;
 use super::tools::one_line;
-use super::wire::Going;
-use super::{Mcp, stopped};
-use crate::failure::{called_off, late, running};
+use crate::failure::{called_off, late, running, while_running};
 
 /// Elicitation rounds per request, after which the request fails.
 pub(super) const MOST_ROUNDS: usize = 10;
@@ -61,46 +60,26 @@ impl Mcp {
         if let Some(subscribed) = self.subscribed(&connection, request) {
             return Ok(subscribed);
         }
-        let attended = connection.ear().attend(&Going::read(attempt.link.clone()));
         let mut params = match &request.params {
-            Value::Null => json!({}),
-            params => params.clone(),
+            Value::Object(params) => params.clone(),
+            _ => JsonObject::new(),
         };
         for _ in 0..MOST_ROUNDS {
-            let message = json!({ "method": request.method, "params": params });
-            let message: ClientRequest = serde_json::from_value(message).map_err(|fault| {
-                let words = format!("`{}` cannot be asked like this: {fault}", request.method);
-                stopped(Stop::new(Code::InputValue, words))
-            })?;
-            let told = attempt.trace_fields().map(|(name, value)| (name.to_owned(), json!(value)));
-            let told = RequestMetaObject::from(told.collect::<Map<_, _>>());
-            let options = PeerRequestOptions::no_options().with_meta(told);
-            let sent = connection.peer().send_request_with_option(message, options).await;
-            let answered = match sent {
-                Ok(handle) => handle.await_response().await,
-                Err(fault) => Err(fault),
-            };
+            let answered = ask(&connection, attempt, &request.method, &params).await;
             if connection.is_broken() {
                 self.kept.broke(&key, &connection).await;
             }
-            match answered.map_err(|fault| refused(&fault))? {
-                ServerResult::InputRequiredResult(asks) => {
-                    let answers = answers(attempt, &asks).await?;
-                    let brought = [
-                        ("inputResponses", json!(answers)),
-                        ("requestState", json!(asks.request_state)),
-                    ];
-                    let brought = brought.into_iter().filter(|(_, value)| !value.is_null());
-                    if let Some(fields) = params.as_object_mut() {
-                        fields.extend(brought.map(|(name, value)| (name.to_owned(), value)));
-                    }
-                }
-                result => {
-                    drop(attended);
-                    let value = serde_json::to_value(result).unwrap_or_default();
-                    return Ok(Output::read(value));
-                }
+            let result = answered.map_err(|fault| refused(&fault))?;
+            if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+                return Ok(Output::read(result));
             }
+            let asks: InputRequiredResult =
+                serde_json::from_value(result).map_err(|_| refused(&RequestFault::Undecodable))?;
+            let answers = answers(attempt, &asks).await?;
+            let brought =
+                [("inputResponses", json!(answers)), ("requestState", json!(asks.request_state))];
+            let brought = brought.into_iter().filter(|(_, value)| !value.is_null());
+            params.extend(brought.map(|(name, value)| (name.to_owned(), value)));
         }
         Err(Failure::new(asks_too_often(), EffectState::None))
     }
@@ -134,14 +113,27 @@ impl Mcp {
     }
 }
 
-/// Forwards the update notifications of one resource until the subscription ends.
+/// Makes one request of a caller.
+async fn ask(
+    connection: &Connection,
+    attempt: &Attempt<'_>,
+    method: &str,
+    params: &JsonObject,
+) -> Result<Value, RequestFault> {
+    let client = connection.client();
+    let meta = attempt.trace_fields().map(|(name, value)| (name.to_owned(), json!(value)));
+    let (id, meta) = (client.next_id(), meta.collect());
+    let (repeated, call) =
+        (RepeatedParts::of(method, params), Some(CallContext::read(attempt.link.clone())));
+    let request = ClientRequest { id, method, params, meta, repeated, call };
+    decode(&*client.request(request).await?)
+}
+
+/// Subscribes to the updates of one resource, which the client handler publishes.
 async fn listen(connection: Arc<Connection>, uri: String) {
     let mut wish = SubscriptionFilter::default();
-    wish.resource_subscriptions = Some(vec![uri.clone()]);
-    let Ok(mut subscription) = connection.peer().listen(wish).await else { return };
-    while let Ok(Some(_)) = subscription.next().await {
-        connection.ear().tell(BackendNews::Resource(uri.clone()));
-    }
+    wish.resource_subscriptions = Some(vec![uri]);
+    connection.client().listen(wish).await;
 }
 
 /// The failure of a server that exceeds the limit of elicitation rounds.
@@ -179,12 +171,18 @@ pub(super) async fn answers(
     answered.map_err(|stop| Failure::new(stop, EffectState::NotCommitted))
 }
 
-fn refused(fault: &ServiceError) -> Failure {
+fn refused(fault: &RequestFault) -> Failure {
+    let unavailable = |words: &str| running(Code::DependencyUnavailable, words);
     let stop = match fault {
-        ServiceError::McpError(error) => refusal(error),
-        other => {
-            running(Code::DependencyUnavailable, format!("the server did not answer: {other}"))
+        RequestFault::Refused(error) => refusal(error),
+        RequestFault::Undecodable => {
+            running(Code::OutputInvalid, "the server's answer cannot be decoded")
         }
+        RequestFault::Closed | RequestFault::Unsent => unavailable("the server did not answer"),
+        RequestFault::Http(..) => match fault.meaning() {
+            Some((stop, _)) => while_running(stop),
+            None => unavailable("the server did not answer"),
+        },
     };
     Failure::new(stop, EffectState::None)
 }

@@ -2,34 +2,30 @@
 //! derives the effect state from how far the request got.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Cause, CauseDetail, Code, EffectState, JsonRpcError, Stop};
-use rmcp::RoleClient;
+use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, ErrorData,
-    InputRequiredResult, InputResponses, RequestMetaObject, ServerResult,
+    CallToolRequestParams, ErrorCode, ErrorData, InputRequiredResult, InputResponses, JsonObject,
+    NumberOrString, ProgressToken, RequestMetaObject,
 };
-use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value, json};
 
+use super::Mcp;
+use super::answer::{self, ToolResponse};
 use super::backend::{MOST_ROUNDS, answers, asks_too_often};
+use super::client::ClientRequest;
 use super::connection::Connection;
-use super::direct::ExpectedResponse;
+use super::fault::RequestFault;
+use super::in_flight::CallContext;
 use super::manifest::McpEntry;
+use super::request_headers::RepeatedParts;
 use super::tools::one_line;
-use super::unreadable::UNREADABLE;
-use super::wire::Going;
-use super::{Mcp, answer, remote};
 use crate::failure::{
     called_off, intruded, late, late_after_sending, running, unsent, while_running,
 };
 use crate::web::{SendStage, Sending};
-
-/// Timeout of the cancellation notice to the server, and its reason text.
-pub(super) const FAREWELL: Duration = Duration::from_secs(2);
-const UNWANTED: &str = "the caller does not wait for it any more";
 
 /// Metadata field of the idempotency key, for servers that enforce it.
 const KEY: &str = "dev.haft/idempotency-key";
@@ -94,13 +90,11 @@ impl<'a> McpCall<'a> {
         let (plan, witness) = (self.attempt.plan, &self.mcp.witness);
         let mut arguments = self.entry.arguments(plan);
         let checked = connection.check(&self.entry.tool, &arguments, plan, witness).await;
-        checked.map_err(while_running).map_err(unsent)?;
-        let _attended = connection.ear().attend(&self.going());
+        let headers = checked.map_err(while_running).map_err(unsent)?;
         let mut brought = AnswerRound::default();
         let (native, answered) = loop {
-            let mut asked = self.ask(connection, arguments, &brought).await?;
-            let id = asked.id();
-            let answered = asked.answer().await;
+            let id = connection.client().next_id();
+            let answered = self.ask(connection, id, arguments, headers.clone(), &brought).await;
             if connection.is_broken() {
                 self.mcp.kept.broke(key, connection).await;
             }
@@ -109,12 +103,12 @@ impl<'a> McpCall<'a> {
                 false => connection.native(id),
             };
             match answered {
-                Ok(ServerResult::InputRequiredResult(asks)) if self.can_be_asked() => {
+                Ok(ToolResponse::InputRequired(asks)) if self.can_be_asked() => {
                     self.sending.input_required();
                     brought = self.inquire(asks, &brought).await?;
                     arguments = self.entry.arguments(plan);
                 }
-                Ok(ServerResult::CreateTaskResult(created)) => {
+                Ok(ToolResponse::Task(created)) => {
                     // Boxed, because tasks are rare and would enlarge the future of each call.
                     return Box::pin(self.follow(connection, native, created.task)).await;
                 }
@@ -130,45 +124,29 @@ impl<'a> McpCall<'a> {
     async fn ask(
         &self,
         connection: &Connection,
+        id: i64,
         arguments: Map<String, Value>,
+        headers: Vec<(HeaderName, HeaderValue)>,
         brought: &AnswerRound,
-    ) -> Result<PendingRequest, Failure> {
-        let mut params = CallToolRequestParams::new(self.entry.tool.clone());
+    ) -> Result<ToolResponse, RequestFault> {
+        let tool = &self.entry.tool;
+        let mut params = CallToolRequestParams::new(tool.clone()).with_arguments(arguments);
         params.input_responses.clone_from(&brought.answers);
         params.request_state.clone_from(&brought.state);
-        let params = params.with_arguments(arguments);
-        let going = self.going();
-        if let Some(direct) = connection.direct() {
-            let expected = direct.expect().ok_or_else(|| self.broken(connection))?;
-            let number = expected.number;
-            // Registered before sending, so that dropping the future cancels the request.
-            let asked = self.asked(Pending::Direct(expected));
-            let mut meta = connection.own_meta();
-            meta.extend(self.meta(connection).unwrap_or_default());
-            let sent = direct.call(number, params, meta, going).await;
-            return sent.map(|()| asked).map_err(|_| self.broken(connection));
-        }
-        let mut request = CallToolRequest::new(params);
-        request.extensions.insert(going);
-        let request = ClientRequest::CallToolRequest(request);
-        let mut options = PeerRequestOptions::no_options();
-        options.meta = self.meta(connection);
-        let handle = connection.peer().send_request_with_option(request, options).await;
-        let handle = handle.map_err(|_| self.broken(connection))?;
-        Ok(self.asked(Pending::Library(Box::new(handle))))
+        let (meta, call) = (self.meta(connection, id), Some(self.context()));
+        let repeated = RepeatedParts { name: Some(tool.clone()), arguments: headers };
+        let (method, params) = ("tools/call", &params);
+        let request = ClientRequest { id, method, params, meta, repeated, call };
+        ToolResponse::decode(&*connection.client().request(request).await?)
     }
 
-    fn going(&self) -> Going {
-        Going { sending: self.sending.clone(), link: self.attempt.link.clone() }
+    pub(super) fn context(&self) -> CallContext {
+        CallContext { sending: self.sending.clone(), link: self.attempt.link.clone() }
     }
 
     /// Records the submission again before an answer goes to a server that works on the call.
     pub(super) async fn renew(&self) -> Result<(), Failure> {
         self.sending.renew().await
-    }
-
-    fn asked(&self, pending: Pending) -> PendingRequest {
-        PendingRequest { pending: Some(pending), sending: self.sending.clone() }
     }
 
     /// Whether the caller can answer an elicitation, a sampling request or a roots request.
@@ -194,35 +172,35 @@ impl<'a> McpCall<'a> {
         Ok(AnswerRound { answers: Some(answers), state: asks.request_state, rounds })
     }
 
-    /// The `_meta` of the request: idempotency key, log level, trace context and task capability.
-    fn meta(&self, connection: &Connection) -> Option<RequestMetaObject> {
-        let key = self.attempt.key.as_ref().filter(|_| self.entry.enforces_key);
-        let mut meta = Map::new();
-        if let Some(key) = key {
+    /// The `_meta` of the request: progress token, idempotency key, log level, trace context and
+    /// task capability.
+    fn meta(&self, connection: &Connection, id: i64) -> JsonObject {
+        let mut meta = RequestMetaObject::default();
+        meta.set_progress_token(ProgressToken(NumberOrString::Number(id)));
+        if let Some(key) = self.attempt.key.as_ref().filter(|_| self.entry.enforces_key) {
             meta.insert(KEY.to_owned(), json!(key));
         }
         if let Some(level) = &self.attempt.abilities.remarks {
             meta.insert(LOG_LEVEL.to_owned(), json!(level));
         }
-        meta.extend(
-            self.attempt.trace_fields().map(|(name, value)| (name.to_owned(), json!(value))),
-        );
-        let mut meta = RequestMetaObject::from(meta);
+        for (name, value) in self.attempt.trace_fields() {
+            meta.insert(name.to_owned(), json!(value));
+        }
         if let Some(able) = connection.with_tasks().filter(|_| self.attempt.abilities.patient) {
             meta.set_client_capabilities(able.clone());
         }
-        (!meta.is_empty()).then_some(meta)
+        meta.0.0
     }
 
     pub(super) fn taken(
         &self,
-        answered: Result<ServerResult, ServiceError>,
+        answered: Result<ToolResponse, RequestFault>,
         connection: &Connection,
     ) -> Result<Output, Failure> {
-        let asked = connection.ear().take_asked();
+        let asked = connection.handler().take_declined();
         let done = self.effect(EffectState::Committed);
         match answered {
-            Ok(ServerResult::CallToolResult(result)) if result.is_error == Some(true) => {
+            Ok(ToolResponse::Complete(result)) if result.is_error == Some(true) => {
                 // A tool that failed may have committed part of its effect.
                 let failure =
                     answer::failed(&result, &self.entry, self.effect(EffectState::Unknown));
@@ -234,29 +212,42 @@ impl<'a> McpCall<'a> {
                     None => failure,
                 })
             }
-            Ok(ServerResult::CallToolResult(result)) => answer::taken(result, &self.entry, done),
-            Ok(ServerResult::InputRequiredResult(result)) => {
+            Ok(ToolResponse::Complete(result)) => answer::taken(result, &self.entry, done),
+            Ok(ToolResponse::InputRequired(result)) => {
                 let stop = answer::asks(&result, &self.entry);
                 Err(Failure::new(stop, self.effect(EffectState::NotCommitted)))
             }
-            Ok(_) => {
-                let words =
-                    format!("`{}` answered with something that is no result", self.entry.tool);
-                let stop = running(Code::OutputInvalid, words);
-                Err(Failure::new(stop, self.effect(EffectState::Unknown)))
+            // A task inside of a task.
+            Ok(ToolResponse::Task(_)) => Err(self.undecodable()),
+            Err(fault) => Err(self.failed(&fault, connection)),
+        }
+    }
+
+    /// Maps a request without a result.
+    pub(super) fn failed(&self, fault: &RequestFault, connection: &Connection) -> Failure {
+        match (fault, fault.meaning()) {
+            (RequestFault::Refused(error), _) => {
+                if error.code == ErrorCode::HEADER_MISMATCH {
+                    // The headers follow the tool list, which may have changed.
+                    connection.handler().tools_changed();
+                }
+                self.refused(error)
             }
-            Err(ServiceError::McpError(error)) => Err(self.refused(&error)),
-            Err(fault) => Err(self.lost(&fault, connection)),
+            (RequestFault::Undecodable, _) => self.undecodable(),
+            // An unsent request has no effect, whatever the fault says.
+            (_, Some((stop, effect))) if self.sending.stage() == SendStage::Sent => {
+                Failure::new(while_running(stop), self.effect(effect))
+            }
+            (_, Some((stop, _))) => self.cut_short(while_running(stop)),
+            (RequestFault::Http(..) | RequestFault::Closed | RequestFault::Unsent, None) => {
+                self.broken(connection)
+            }
         }
     }
 
     /// Maps a JSON-RPC error: the server rejected the request, or the effect is unknown.
     pub(super) fn refused(&self, error: &ErrorData) -> Failure {
-        let said = one_line(&error.message);
-        let tool = &self.entry.tool;
         let (code, effect) = match error.code {
-            // The server did respond, so the effect may have been committed.
-            UNREADABLE => (Code::OutputInvalid, EffectState::Unknown),
             ErrorCode::INVALID_PARAMS => (Code::InputValue, EffectState::NotCommitted),
             ErrorCode::METHOD_NOT_FOUND
             | ErrorCode::INVALID_REQUEST
@@ -271,28 +262,16 @@ impl<'a> McpCall<'a> {
         let data = Some(error.data.clone().unwrap_or_default());
         let native = JsonRpcError { code: error.code.0.into(), message: None, data };
         let cause = Cause::running().with(CauseDetail::JsonRpc(native));
-        let words = match error.code {
-            UNREADABLE => format!("`{tool}` was answered, and {said}"),
-            _ => format!("`{tool}` was refused by its server: {said}"),
-        };
-        let stop = Stop::new(code, words);
+        let (tool, said) = (&self.entry.tool, one_line(&error.message));
+        let stop = Stop::new(code, format!("`{tool}` was refused by its server: {said}"));
         Failure::new(stop.because(cause), self.effect(effect))
     }
 
-    /// A request that got no response; the transport's fault decides what the effect is.
-    pub(super) fn lost(&self, fault: &ServiceError, connection: &Connection) -> Failure {
-        let known = match fault {
-            ServiceError::TransportSend(fault) => remote::lost(fault),
-            _ => None,
-        };
-        match known {
-            // An unsent request has no effect, whatever the fault says.
-            Some((stop, effect)) if self.sending.stage() == SendStage::Sent => {
-                Failure::new(while_running(stop), self.effect(effect))
-            }
-            Some((stop, _)) => self.cut_short(while_running(stop)),
-            None => self.broken(connection),
-        }
+    /// The server did respond, so the effect may have been committed.
+    fn undecodable(&self) -> Failure {
+        let words = format!("`{}` was answered, and its answer cannot be decoded", self.entry.tool);
+        let stop = running(Code::OutputInvalid, words);
+        Failure::new(stop, self.effect(EffectState::Unknown))
     }
 
     fn broken(&self, connection: &Connection) -> Failure {
@@ -329,53 +308,4 @@ struct AnswerRound {
     answers: Option<InputResponses>,
     state: Option<String>,
     rounds: usize,
-}
-
-/// A request that awaits its response; dropping it sends a cancellation notice to the server.
-struct PendingRequest {
-    pending: Option<Pending>,
-    sending: Arc<Sending>,
-}
-
-/// The channel of the response: the direct path or the MCP library.
-enum Pending {
-    Direct(ExpectedResponse),
-    Library(Box<RequestHandle<RoleClient>>),
-}
-
-impl PendingRequest {
-    fn id(&self) -> String {
-        match &self.pending {
-            Some(Pending::Direct(expected)) => expected.number.to_string(),
-            Some(Pending::Library(handle)) => handle.id.to_string(),
-            None => String::new(),
-        }
-    }
-
-    async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
-        let answered = match &mut self.pending {
-            Some(Pending::Direct(expected)) => {
-                (&mut expected.answer).await.map(|answer| answer.map_err(ServiceError::McpError))
-            }
-            Some(Pending::Library(handle)) => (&mut handle.rx).await,
-            None => return Err(ServiceError::TransportClosed),
-        };
-        self.pending = None;
-        answered.map_err(|_| ServiceError::TransportClosed)?
-    }
-}
-
-impl Drop for PendingRequest {
-    fn drop(&mut self) {
-        let Some(pending) = self.pending.take() else { return };
-        let was_sent = self.sending.stage() == SendStage::Sent;
-        match pending {
-            _ if !was_sent => {}
-            Pending::Direct(expected) => expected.call_off(UNWANTED),
-            Pending::Library(handle) => {
-                let farewell = handle.cancel(Some(UNWANTED.to_owned()));
-                tokio::spawn(tokio::time::timeout(FAREWELL, farewell));
-            }
-        }
-    }
 }

@@ -1,63 +1,38 @@
-//! Client handler: serves a server's notifications, log messages, elicitation, sampling and roots.
+//! Client handler: serves a server's elicitation, sampling and roots requests, and its change
+//! notifications.
 //!
 //! INVARIANT: the declared capabilities are the caller's, plus form elicitation where approvers
 //! fill in forms; never our own. A request of the server goes to the caller of a call in flight,
 //! and is declined where the caller cannot answer it.
 #![expect(deprecated, reason = "servers of 2025 still sample, ask for roots and log")]
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use haft_driver::{Abilities, BackendNews, Inquiry, InquiryKind, Remark};
-use rmcp::ClientHandler;
-use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
-    ListRootsResult, LoggingMessageNotificationParam, ProtocolVersion,
+    ClientCapabilities, ClientConfig, CreateMessageResult, ElicitResult, ErrorCode, ErrorData,
+    Implementation, ListRootsResult, LoggingMessageNotificationParam, ProtocolVersion,
     ResourceUpdatedNotificationParam,
 };
-use rmcp::service::{NotificationContext, RequestContext};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
-use tokio::sync::{Notify, broadcast};
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast;
 
+use super::in_flight::{CallContext, InFlight};
+use super::message::ServerMessage;
 use super::tools::one_line;
-use super::wire::Going;
-
-/// How long a form waits for other calls to end, where the server does not name its call.
-const ALONE: Duration = Duration::from_secs(30);
 
 /// The client side of a connection, for requests and notifications of the server.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct ClientHandler {
     changed: AtomicBool,
     /// The last elicitation that was declined, as text.
-    asked: Mutex<Option<String>>,
+    declined: Mutex<Option<String>>,
     /// The capabilities that the handshake declares on behalf of the callers.
     declared: ClientCapabilities,
     able: Abilities,
-    /// The calls in flight, newest last; a request of the server goes to the newest.
-    calls: Mutex<Vec<(u64, Going)>>,
-    count: AtomicU64,
-    /// Notified whenever a call ends.
-    left: Notify,
     news: broadcast::Sender<BackendNews>,
-}
-
-/// Registers a call whose caller answers the server's requests; unregisters on drop.
-pub(super) struct AttendedCall {
-    ear: Arc<Ear>,
-    number: u64,
-}
-
-impl Drop for AttendedCall {
-    fn drop(&mut self) {
-        self.ear.calls().retain(|(number, _)| *number != self.number);
-        self.ear.left.notify_waiters();
-    }
 }
 
 /// The declared capabilities: only the caller's elicitation, sampling and roots.
@@ -74,61 +49,25 @@ fn declared(able: &Abilities) -> ClientCapabilities {
     serde_json::from_value(Value::Object(known)).unwrap_or_default()
 }
 
-impl Ear {
-    pub(super) fn new(able: &Abilities, news: broadcast::Sender<BackendNews>) -> Ear {
-        Ear {
+impl ClientHandler {
+    pub(super) fn new(able: &Abilities, news: broadcast::Sender<BackendNews>) -> ClientHandler {
+        ClientHandler {
             changed: AtomicBool::new(false),
-            asked: Mutex::default(),
+            declined: Mutex::default(),
             declared: declared(able),
             able: able.clone(),
-            calls: Mutex::default(),
-            count: AtomicU64::new(0),
-            left: Notify::new(),
             news,
         }
-    }
-
-    /// Routes the server's requests to the caller of this call from now on.
-    pub(super) fn attend(self: &Arc<Ear>, call: &Going) -> AttendedCall {
-        let number = self.count.fetch_add(1, Ordering::Relaxed);
-        self.calls().push((number, call.clone()));
-        AttendedCall { ear: self.clone(), number }
-    }
-
-    fn calls(&self) -> MutexGuard<'_, Vec<(u64, Going)>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn caller(&self) -> Option<Going> {
-        self.calls().last().map(|(_, call)| call.clone())
-    }
-
-    /// The call that a request of the server belongs to. The 2025 protocol does not name it;
-    /// approvers must know which call a form is about, so a form waits until one call is left.
-    async fn asking(&self, kind: InquiryKind) -> Option<Going> {
-        if !(self.able.people && kind == InquiryKind::Form) {
-            return self.caller();
-        }
-        let alone = async {
-            loop {
-                let left = self.left.notified();
-                if self.calls().len() <= 1 {
-                    return self.caller();
-                }
-                left.await;
-            }
-        };
-        tokio::time::timeout(ALONE, alone).await.ok().flatten()
     }
 
     /// Marks the tool list as changed and notifies subscribers.
     pub(super) fn tools_changed(&self) {
         self.changed.store(true, Ordering::Release);
-        let _ = self.news.send(BackendNews::Tools);
+        self.tell(BackendNews::Tools);
     }
 
     /// Publishes a change on the change feed.
-    pub(super) fn tell(&self, news: BackendNews) {
+    fn tell(&self, news: BackendNews) {
         let _ = self.news.send(news);
     }
 
@@ -138,8 +77,8 @@ impl Ear {
     }
 
     /// Takes the last declined elicitation.
-    pub(super) fn take_asked(&self) -> Option<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(super) fn take_declined(&self) -> Option<String> {
+        self.declined.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The client's identity and capabilities for the handshake.
@@ -149,104 +88,100 @@ impl Ear {
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    /// Passes one request of the server to the caller; `None` where it cannot answer.
-    async fn answer<T: DeserializeOwned>(
+    /// Handles a notification that belongs to no request.
+    pub(super) fn notified(&self, message: &ServerMessage<'_>) {
+        match &*message.method {
+            "notifications/tools/list_changed" => self.tools_changed(),
+            "notifications/prompts/list_changed" => self.tell(BackendNews::Prompts),
+            "notifications/resources/list_changed" => self.tell(BackendNews::Resources),
+            "notifications/resources/updated" => {
+                if let Some(updated) = message.params::<ResourceUpdatedNotificationParam>() {
+                    self.tell(BackendNews::Resource(updated.uri));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Answers a request of the server. `call` is the call on whose stream it came, where the
+    /// transport tells.
+    pub(super) async fn serve(
+        &self,
+        method: &str,
+        params: Value,
+        call: Option<CallContext>,
+        in_flight: &InFlight,
+    ) -> Result<Value, ErrorData> {
+        match method {
+            "ping" => Ok(json!({})),
+            "elicitation/create" => Ok(self.elicit(params, call, in_flight).await),
+            "sampling/createMessage" => {
+                let kind = InquiryKind::Sample;
+                let answer = self.ask::<CreateMessageResult>(kind, params, call, in_flight).await;
+                answer.ok_or_else(|| {
+                    ErrorData::invalid_request("the caller cannot answer with a model", None)
+                })
+            }
+            "roots/list" => {
+                let kind = InquiryKind::Roots;
+                let answer = self.ask::<ListRootsResult>(kind, json!({}), call, in_flight).await;
+                Ok(answer.unwrap_or_else(|| json!({ "roots": [] })))
+            }
+            _ => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.to_owned(), None)),
+        }
+    }
+
+    async fn elicit(
+        &self,
+        params: Value,
+        call: Option<CallContext>,
+        in_flight: &InFlight,
+    ) -> Value {
+        let page = params.get("mode").and_then(Value::as_str) == Some("url");
+        let kind = if page { InquiryKind::Page } else { InquiryKind::Form };
+        let asked = question(&params);
+        if let Some(answer) = self.ask::<ElicitResult>(kind, params, call, in_flight).await {
+            return answer;
+        }
+        *self.declined.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+        json!({ "action": "decline" })
+    }
+
+    /// Passes one request of the server to the caller; `None` where it does not answer as `T`.
+    async fn ask<T: DeserializeOwned>(
         &self,
         kind: InquiryKind,
-        params: &impl Serialize,
-    ) -> Option<T> {
+        params: Value,
+        call: Option<CallContext>,
+        in_flight: &InFlight,
+    ) -> Option<Value> {
         if !self.able.kinds.contains(&kind) {
             return None;
         }
-        let Going { sending, link } = self.asking(kind).await?;
-        let params = serde_json::to_value(params).ok()?;
+        let call = match call {
+            Some(call) => call,
+            // Approvers must know which call a form is about, so it waits until one call is left.
+            None if self.able.people && kind == InquiryKind::Form => in_flight.only().await?,
+            None => in_flight.newest()?,
+        };
         let inquiry = Inquiry { kind, params };
-        let mut answers = link.ask([("asked".to_owned(), inquiry)].into()).await.ok()?;
+        let mut answers = call.link.ask([("asked".to_owned(), inquiry)].into()).await.ok()?;
         // The answer may have taken minutes and the server acts on it, so submit again.
-        sending.renew().await.ok()?;
-        serde_json::from_value(answers.remove("asked")?).ok()
+        call.sending.renew().await.ok()?;
+        let answer = answers.remove("asked")?;
+        T::deserialize(&answer).is_ok().then_some(answer)
     }
 }
 
 /// The message and the URL of an elicitation, on one line.
-pub(super) fn question(asked: &ElicitRequestParams) -> String {
-    let value = serde_json::to_value(asked).unwrap_or_default();
-    let said = |name: &str| value.get(name).and_then(serde_json::Value::as_str);
+pub(super) fn question(asked: &Value) -> String {
+    let said = |name: &str| asked.get(name).and_then(Value::as_str);
     one_line(&[said("message"), said("url")].into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
-fn kind_of(asked: &ElicitRequestParams) -> InquiryKind {
-    match asked {
-        ElicitRequestParams::UrlElicitationParams { .. } => InquiryKind::Page,
-        _ => InquiryKind::Form,
-    }
-}
-
-impl ClientHandler for Ear {
-    async fn create_elicitation(
-        &self,
-        request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        if let Some(answer) = self.answer(kind_of(&request), &request).await {
-            return Ok(answer);
-        }
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(question(&request));
-        Ok(ElicitResult::new(ElicitationAction::Decline))
-    }
-
-    async fn create_message(
-        &self,
-        request: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<CreateMessageResult, ErrorData> {
-        let answer = self.answer(InquiryKind::Sample, &request).await;
-        answer.ok_or_else(|| {
-            ErrorData::invalid_request("the caller cannot answer with a model", None)
-        })
-    }
-
-    async fn list_roots(
-        &self,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
-        let nothing = Value::Object(Map::new());
-        Ok(self.answer(InquiryKind::Roots, &nothing).await.unwrap_or_default())
-    }
-
-    async fn on_logging_message(
-        &self,
-        params: LoggingMessageNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        let level = serde_json::to_value(params.level).ok();
-        let level = level.and_then(|level| level.as_str().map(str::to_owned));
-        if let (Some(Going { link, .. }), Some(level)) = (self.caller(), level) {
-            link.remark(Remark { level, logger: params.logger, data: params.data }).await;
-        }
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed();
-    }
-
-    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tell(BackendNews::Prompts);
-    }
-
-    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tell(BackendNews::Resources);
-    }
-
-    async fn on_resource_updated(
-        &self,
-        params: ResourceUpdatedNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        self.tell(BackendNews::Resource(params.uri));
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        self.client()
-    }
+/// The log message of a notification.
+pub(super) fn remark(told: &ServerMessage<'_>) -> Option<Remark> {
+    let said = told.params::<LoggingMessageNotificationParam>()?;
+    let level = serde_json::to_value(said.level).ok()?;
+    Some(Remark { level: level.as_str()?.to_owned(), logger: said.logger, data: said.data })
 }

@@ -6,24 +6,23 @@ use std::time::Duration;
 use haft_driver::{Abilities, BackendNews};
 use haft_model::{CauseDetail, Code, Plan, Stop};
 use haft_sandbox::{ConfinedProgram, Custody, ExitKind, Intrusion, Running, Walls};
-use rmcp::RoleClient;
+use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{
-    ClientCapabilities, JsonObject, RequestMetaObject, ServerPeerInfo, SubscriptionFilter,
-    TASKS_EXTENSION_ID,
+    ClientCapabilities, JsonObject, ServerPeerInfo, SubscriptionFilter, TASKS_EXTENSION_ID,
 };
-use rmcp::service::{ClientInitializeError, ClientServiceExt as _, Peer, RunningService};
-use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
 use tokio::sync::{RwLock, broadcast};
 use tokio::task::AbortHandle;
 
-use super::client_handler::Ear;
-use super::direct::Direct;
+use super::client::McpClient;
+use super::client_handler::ClientHandler;
 use super::era::{self, Era, ServerEra};
+use super::fault::RequestFault;
+use super::handshake::HandshakeFault;
+use super::http_transport::HttpTransport;
 use super::stderr_capture::LastWords;
-use super::stdio::Stdio;
+use super::stdio_transport::StdioTransport;
 use super::tools::{Tools, Witness, one_line};
-use super::wire::{CallTransport, Reports};
 use crate::failure::{OUT_OF_MEMORY, not_started};
 
 /// Grace period of a program between the closing of its stdin and the kill.
@@ -37,13 +36,8 @@ const REQUEST_ID: &str = "request_id";
 
 /// A connection to one server, with its tool list.
 pub(super) struct Connection {
-    service: RunningService<RoleClient, Arc<Ear>>,
-    ear: Arc<Ear>,
-    about: Arc<ServerPeerInfo>,
-    /// The direct path past the MCP library; only for programs.
-    direct: Option<Direct>,
-    /// The `_meta` of every request; empty before protocol version 2026-07-28.
-    meta: RequestMetaObject,
+    client: Arc<McpClient>,
+    about: ServerPeerInfo,
     /// Client capabilities with tasks; `None` where the server has none.
     with_tasks: Option<ClientCapabilities>,
     /// Template of the native record; each request sets its request id.
@@ -65,6 +59,12 @@ pub(super) struct ConnectionKey<'a> {
     pub(super) abilities: &'a Abilities,
     /// The change feed of the driver.
     pub(super) news: &'a broadcast::Sender<BackendNews>,
+}
+
+impl ConnectionKey<'_> {
+    fn handler(&self) -> ClientHandler {
+        ClientHandler::new(self.abilities, self.news.clone())
+    }
 }
 
 /// Why the handshake failed; only a silent server is retried, in the legacy era.
@@ -114,13 +114,12 @@ impl Connection {
         let stdin = running.stdin.take().ok_or_else(|| {
             Unmet::Refused(Stop::new(Code::Internal, "the server was started without an input"))
         })?;
-        let reports = Reports::default();
-        let direct = Direct::new(stdin, reports.clone());
-        let transport = Stdio::new(said, direct.clone(), words.clone());
-        match greet(CallTransport::new(transport, reports), wanted, era).await {
+        let stdin = StdioTransport::new(stdin);
+        let client = McpClient::of_program(stdin, said, words.clone(), wanted.handler());
+        match greet(client, wanted, era).await {
             Ok(mut connection) => {
                 (connection.process, connection.words) = (Some(running), words);
-                (connection.direct, connection.custody) = (Some(direct), custody);
+                connection.custody = custody;
                 Ok(connection)
             }
             Err(Unmet::Silent(stop)) => {
@@ -133,42 +132,29 @@ impl Connection {
         }
     }
 
-    /// Connects over a transport to a server that already runs.
-    pub(super) async fn over<T>(
-        transport: T,
+    /// Connects to a remote server.
+    pub(super) async fn reach(
+        http: HttpTransport,
         wanted: &ConnectionKey<'_>,
-    ) -> Result<Connection, Stop>
-    where
-        T: Transport<RoleClient> + 'static,
-    {
-        let wire = CallTransport::new(transport, Reports::default());
-        Ok(greet(wire, wanted, wanted.known.get()).await?)
+    ) -> Result<Connection, Stop> {
+        let client = McpClient::of_server(http, wanted.handler());
+        Ok(greet(client, wanted, wanted.known.get()).await?)
     }
 
-    pub(super) fn peer(&self) -> &Peer<RoleClient> {
-        self.service.peer()
+    pub(super) fn client(&self) -> &McpClient {
+        &self.client
     }
 
     pub(super) fn about(&self) -> &ServerPeerInfo {
         &self.about
     }
 
-    pub(super) fn ear(&self) -> &Arc<Ear> {
-        &self.ear
+    pub(super) fn handler(&self) -> &ClientHandler {
+        self.client.handler()
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.peer().is_transport_closed() || self.direct.as_ref().is_some_and(Direct::is_over)
-    }
-
-    /// The direct path past the MCP library; `None` for a remote server.
-    pub(super) fn direct(&self) -> Option<&Direct> {
-        self.direct.as_ref()
-    }
-
-    /// The `_meta` of a request on the direct path, which the library does not fill in.
-    pub(super) fn own_meta(&self) -> RequestMetaObject {
-        self.meta.clone()
+        self.client.is_closed()
     }
 
     /// Client capabilities with tasks; `None` where the server has none.
@@ -206,30 +192,31 @@ impl Connection {
     }
 
     /// The native record of a request: server, protocol version and request id.
-    pub(super) fn native(&self, request: String) -> Value {
+    pub(super) fn native(&self, request: i64) -> Value {
         let mut native = self.native.clone();
         if let Some(id) = native.get_mut(REQUEST_ID) {
-            *id = Value::String(request);
+            *id = Value::String(request.to_string());
         }
         native
     }
 
-    /// Checks a call against the tool list, and refreshes a list that changed or expired.
+    /// Checks a call against the tool list, and refreshes a list that changed or expired. Returns
+    /// the headers that repeat its arguments.
     pub(super) async fn check(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
         plan: &Plan,
         witness: &Witness,
-    ) -> Result<(), Stop> {
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, Stop> {
         let known = self.tools.read().await;
-        if !self.ear.take_changed() && !known.is_stale() {
+        if !self.handler().take_changed() && !known.is_stale() {
             return known.check(tool, arguments, plan, witness);
         }
         drop(known);
         // Boxed, because a refresh is rare and would enlarge the future of each call.
-        let fresh = Box::pin(Tools::of(self.peer())).await;
-        let fresh = fresh.inspect_err(|_| self.ear.tools_changed())?;
+        let fresh = Box::pin(Tools::of(&self.client)).await;
+        let fresh = fresh.inspect_err(|_| self.handler().tools_changed())?;
         let mut known = self.tools.write().await;
         *known = fresh;
         known.check(tool, arguments, plan, witness)
@@ -241,15 +228,10 @@ impl Connection {
         if Era::of(&self.about.protocol_version) == Era::Legacy || tells != Some(true) {
             return;
         }
-        let (peer, ear) = (self.peer().clone(), self.ear.clone());
-        let listening = tokio::spawn(async move {
-            let mut wish = SubscriptionFilter::default();
-            wish.tools_list_changed = Some(true);
-            let Ok(mut subscription) = peer.listen(wish).await else { return };
-            while let Ok(Some(_)) = subscription.next().await {
-                ear.tools_changed();
-            }
-        });
+        let mut wish = SubscriptionFilter::default();
+        wish.tools_list_changed = Some(true);
+        let client = self.client.clone();
+        let listening = tokio::spawn(async move { client.listen(wish).await });
         self.listening = Some(listening.abort_handle());
     }
 }
@@ -260,7 +242,7 @@ impl Drop for Connection {
         if let Some(listening) = self.listening.take() {
             listening.abort();
         }
-        self.service.cancellation_token().cancel();
+        self.client.close();
         let (Some(mut process), Ok(here)) =
             (self.process.take(), tokio::runtime::Handle::try_current())
         else {
@@ -274,60 +256,40 @@ impl Drop for Connection {
 }
 
 /// The handshake: negotiates the protocol version and lists the tools.
-async fn greet<T>(
-    wire: CallTransport<T>,
+async fn greet(
+    client: McpClient,
     wanted: &ConnectionKey<'_>,
     era: Option<Era>,
-) -> Result<Connection, Unmet>
-where
-    T: Transport<RoleClient> + 'static,
-{
-    let ear = Arc::new(Ear::new(wanted.abilities, wanted.news.clone()));
-    let beginning = era::beginning(era, wanted.version);
-    let served = ear.clone().serve_with_lifecycle(wire, beginning).await;
-    let service = served.map_err(|fault| unmet(&fault, wanted))?;
-    let about = service.peer().peer_info().ok_or_else(|| {
+) -> Result<Connection, Unmet> {
+    let order = era::handshake_order(era, wanted.version);
+    client.handshake(order).await.map_err(|fault| unmet(fault, wanted))?;
+    let about = client.about().cloned().ok_or_else(|| {
         Unmet::Refused(Stop::new(Code::OutputInvalid, "the server does not say who it is"))
     })?;
     let agreed = about.protocol_version.as_str();
     era::check(agreed, wanted.version, wanted.driver).map_err(Unmet::Refused)?;
-    let tools = Tools::of(service.peer()).await.map_err(Unmet::Refused)?;
+    let tools = Tools::of(&client).await.map_err(Unmet::Refused)?;
     wanted.known.learn(Some(Era::of(&about.protocol_version)));
     let mut made = Connection {
         native: native(&about),
-        meta: meta(&ear, &about),
-        with_tasks: with_tasks(&ear, &about),
+        with_tasks: with_tasks(client.handler(), &about),
         tools: RwLock::new(tools),
         words: LastWords::default(),
         process: None,
         custody: Custody::default(),
         listening: None,
-        direct: None,
-        service,
-        ear,
+        client: Arc::new(client),
         about,
     };
     made.listen();
     Ok(made)
 }
 
-/// The `_meta` of every request where the protocol has no handshake; else empty.
-fn meta(ear: &Ear, about: &ServerPeerInfo) -> RequestMetaObject {
-    let mut meta = RequestMetaObject::default();
-    if Era::of(&about.protocol_version) == Era::Modern {
-        let own = ear.client();
-        meta.set_protocol_version(about.protocol_version.clone());
-        meta.set_client_info(own.client_info);
-        meta.set_client_capabilities(own.capabilities);
-    }
-    meta
-}
-
-fn with_tasks(ear: &Ear, about: &ServerPeerInfo) -> Option<ClientCapabilities> {
+fn with_tasks(handler: &ClientHandler, about: &ServerPeerInfo) -> Option<ClientCapabilities> {
     let known =
         Era::of(&about.protocol_version) == Era::Modern && about.capabilities.supports_tasks();
     known.then(|| {
-        let mut able = ear.client().capabilities;
+        let mut able = handler.client().capabilities;
         let extensions = able.extensions.get_or_insert_default();
         extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
         able
@@ -344,27 +306,21 @@ fn native(about: &ServerPeerInfo) -> Value {
     })
 }
 
-fn unmet(fault: &ClientInitializeError, wanted: &ConnectionKey<'_>) -> Unmet {
+fn unmet(fault: HandshakeFault, wanted: &ConnectionKey<'_>) -> Unmet {
     let server = format!("the server of driver `{}`", wanted.driver);
     match fault {
-        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-            let theirs: Vec<&str> =
-                server_supported.iter().map(|version| version.as_str()).collect();
+        HandshakeFault::NoCommonVersion(theirs) => {
+            let theirs: Vec<&str> = theirs.iter().map(|version| version.as_str()).collect();
             let words = format!("{server} speaks no version of MCP that Haft knows");
             let help = format!("it speaks {}", theirs.join(", "));
             Unmet::Refused(Stop::new(Code::SetupRequired, words).help(help))
         }
-        ClientInitializeError::JsonRpcError(error) => {
+        HandshakeFault::Request(RequestFault::Refused(error)) => {
             let words = format!("{server} refuses to talk: {}", one_line(&error.message));
             Unmet::Refused(Stop::new(Code::DependencyUnavailable, words))
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. }
-            if super::remote::refusal(fault).is_none() =>
-        {
-            unmet(fallback, wanted)
-        }
-        other => match super::remote::refusal(other) {
-            Some(stop) => Unmet::Refused(stop),
+        HandshakeFault::Request(fault) => match fault.meaning() {
+            Some((stop, _)) => Unmet::Refused(stop),
             None => {
                 let words = format!("{server} cannot be talked with");
                 Unmet::Silent(Stop::new(Code::DependencyUnavailable, words))

@@ -9,7 +9,6 @@ use std::sync::{Mutex, PoisonError};
 
 use haft_model::{Code, Stop};
 use rmcp::model::ProtocolVersion;
-use rmcp::service::ClientLifecycleMode;
 
 /// A protocol era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,20 +39,22 @@ impl Era {
     }
 }
 
-/// The lifecycle for a server: handshake, discovery, or discovery with fallback.
-pub(super) fn beginning(known: Option<Era>, wanted: Option<&str>) -> ClientLifecycleMode {
-    let newest = vec![ProtocolVersion::LATEST];
+/// Which handshakes a client tries, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HandshakeOrder {
+    Initialize,
+    Discover,
+    DiscoverThenInitialize,
+}
+
+/// The handshake for a server: of its era, or discovery with fallback.
+pub(super) fn handshake_order(known: Option<Era>, wanted: Option<&str>) -> HandshakeOrder {
     // A handshake cannot negotiate a version that has no handshake.
     let old_enough = |wanted: &str| meets(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str(), wanted);
     match (known, wanted.is_none_or(old_enough)) {
-        (Some(Era::Legacy), true) => ClientLifecycleMode::Initialize,
-        (Some(Era::Modern), _) | (_, false) => {
-            ClientLifecycleMode::Discover { preferred_versions: newest }
-        }
-        (None, true) => ClientLifecycleMode::Auto {
-            preferred_versions: newest,
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-        },
+        (Some(Era::Legacy), true) => HandshakeOrder::Initialize,
+        (Some(Era::Modern), _) | (_, false) => HandshakeOrder::Discover,
+        (None, true) => HandshakeOrder::DiscoverThenInitialize,
     }
 }
 
@@ -96,10 +97,10 @@ mod tests {
 
     #[test]
     fn what_has_no_handshake_is_not_greeted() {
-        let modern =
-            ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-        assert_eq!(beginning(None, Some("2026-07")), modern);
-        assert_eq!(beginning(Some(Era::Modern), Some("2025-03")), modern);
-        assert_eq!(beginning(Some(Era::Legacy), Some("2025-03")), ClientLifecycleMode::Initialize);
+        let order = handshake_order;
+        assert_eq!(order(None, Some("2026-07")), HandshakeOrder::Discover);
+        assert_eq!(order(Some(Era::Modern), Some("2025-03")), HandshakeOrder::Discover);
+        assert_eq!(order(Some(Era::Legacy), Some("2025-03")), HandshakeOrder::Initialize);
+        assert_eq!(order(None, Some("2025-03")), HandshakeOrder::DiscoverThenInitialize);
     }
 }

@@ -8,25 +8,19 @@ use haft_driver::{Failure, Safe, TargetGuard};
 use haft_model::{Code, Digest, Secret, Stop};
 use haft_sandbox::{Access, AddressGuard, CheckedUrl, ConfinedProgram, MountedPath};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::common::client_side_sse::FixedInterval;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::connection::{Connection, ConnectionKey};
+use super::fault::unready;
+use super::http_transport::HttpTransport;
 use super::manifest::{ProgramInputs, ServerLocation, ServerManifest};
 use super::program::Program;
-use super::remote::{Remote, unready};
 use super::secret_templates::{Values, secrets_only};
-use super::stderr_capture::LONGEST;
 use crate::cli::program::start_judged;
 use crate::failure::unsent;
 use crate::http::egress_allowlist;
 use crate::sandbox_opening::SandboxOpening;
 use crate::web::{DnsLookup, keeping, reconnecting};
 use crate::{WorkingFolder, closed};
-
-/// How often a broken event stream is resumed, where the server supports it.
-const RESUMPTIONS: usize = 3;
 
 /// A server with its credentials, for one call.
 pub(super) struct ServerTarget {
@@ -139,25 +133,12 @@ impl ServerTarget {
                 let (guard, url) = (&there.guard, &there.url);
                 let client = keeping(guard, lookup, url).await.map_err(unready)?;
                 let writes = reconnecting(guard, lookup, url).await.map_err(unready)?;
-                let (host, headers) = (Arc::from(url.host()), there.headers.clone());
-                let remote = Remote { client, writes, host, headers };
-                let config = config(&there.url);
-                let transport = StreamableHttpClientTransport::with_client(remote, config);
-                Connection::over(transport, wanted).await
+                let url = url.clone().into_url();
+                let http = HttpTransport::new(client, writes, url, &there.headers);
+                Connection::reach(http, wanted).await
             }
         }
     }
-}
-
-fn config(url: &CheckedUrl) -> StreamableHttpClientTransportConfig {
-    let mut patience = FixedInterval::default();
-    patience.max_times = Some(RESUMPTIONS);
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
-        .max_sse_event_size(LONGEST)
-        // Only the runtime resends a call, because it records each submission.
-        .reinit_on_expired_session(false);
-    config.retry_config = Arc::new(patience);
-    config
 }
 
 fn covered(shown: &[MountedPath], path: &std::path::Path) -> bool {

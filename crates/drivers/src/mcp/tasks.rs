@@ -8,17 +8,22 @@ use std::time::Duration;
 use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, Progress};
 use rmcp::model::{
-    CancelTaskParams, CancelTaskRequest, ClientRequest, DetailedTask, ErrorData, GetTaskParams,
-    GetTaskRequest, InputRequests, InputRequiredResult, InputResponses, JsonObject,
-    RequestMetaObject, ServerResult, Task, TaskPayload, UpdateTaskParams, UpdateTaskRequest,
+    CallToolResult, CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, GetTaskResult,
+    InputRequests, InputRequiredResult, InputResponses, JsonObject, RequestMetaObject, Task,
+    TaskPayload, UpdateTaskParams,
 };
-use rmcp::service::{PeerRequestOptions, ServiceError};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answer;
+use super::answer::{self, ToolResponse};
 use super::backend::answers;
-use super::call::{FAREWELL, McpCall};
+use super::call::McpCall;
+use super::client::{ClientRequest, FAREWELL, decode};
 use super::connection::Connection;
+use super::fault::RequestFault;
+use super::in_flight::CallContext;
+use super::message::Response;
+use super::request_headers::RepeatedParts;
 use super::tools::one_line;
 use crate::failure::running;
 
@@ -77,7 +82,7 @@ impl McpCall<'_> {
                     }
                 }
                 TaskPayload::Completed { result } => {
-                    return self.taken(Ok(read(result)), &task.connection);
+                    return self.taken(read(result), &task.connection);
                 }
                 TaskPayload::Failed { error } => return Err(self.unknown(&fault(error))),
                 TaskPayload::Cancelled | _ => {
@@ -94,7 +99,7 @@ impl McpCall<'_> {
     async fn seen(&self, task: &mut FollowedTask) -> Result<DetailedTask, Failure> {
         let mut missed = 0;
         loop {
-            match task.look().await {
+            match task.look(self.reading()).await {
                 Ok(seen) => {
                     let said = seen.task.status_message.as_deref().map(one_line);
                     if said.is_some() && said != task.said {
@@ -105,9 +110,9 @@ impl McpCall<'_> {
                     return Ok(seen);
                 }
                 // The server may have completed a task that it no longer knows.
-                Err(ServiceError::McpError(error)) => return Err(self.unknown(&error)),
+                Err(RequestFault::Refused(error)) => return Err(self.unknown(&error)),
                 Err(fault) if missed == MOST_MISSED || task.connection.is_broken() => {
-                    return Err(self.lost(&fault, &task.connection));
+                    return Err(self.failed(&fault, &task.connection));
                 }
                 Err(_) => missed += 1,
             }
@@ -128,11 +133,16 @@ impl McpCall<'_> {
         }
         let answers = answers(self.attempt, &asks).await.map_err(begun)?;
         self.renew().await.map_err(begun)?;
-        match task.update(answers).await {
+        match task.update(answers, self.reading()).await {
             Ok(()) => Ok(()),
-            Err(ServiceError::McpError(error)) => Err(self.unknown(&error)),
-            Err(fault) => Err(self.lost(&fault, &task.connection)),
+            Err(RequestFault::Refused(error)) => Err(self.unknown(&error)),
+            Err(fault) => Err(self.failed(&fault, &task.connection)),
         }
+    }
+
+    /// The call of a request about its task, which has no effect of its own.
+    fn reading(&self) -> CallContext {
+        CallContext::read(self.attempt.link.clone())
     }
 
     /// A task error: the task was under way, so the effect is unknown.
@@ -142,42 +152,43 @@ impl McpCall<'_> {
 }
 
 impl FollowedTask {
-    async fn look(&self) -> Result<DetailedTask, ServiceError> {
-        let request = GetTaskRequest::new(GetTaskParams::new(self.id.clone()));
-        match requested(&self.connection, ClientRequest::GetTaskRequest(request)).await? {
-            ServerResult::GetTaskResult(seen) => Ok(seen.task),
-            _ => Err(ServiceError::UnexpectedResponse),
-        }
+    async fn look(&self, call: CallContext) -> Result<DetailedTask, RequestFault> {
+        let params = GetTaskParams::new(self.id.clone());
+        let seen = requested(&self.connection, "tasks/get", &self.id, &params, Some(call)).await?;
+        decode::<GetTaskResult>(&seen).map(|seen| seen.task)
     }
 
-    async fn update(&self, answers: InputResponses) -> Result<(), ServiceError> {
+    async fn update(&self, answers: InputResponses, call: CallContext) -> Result<(), RequestFault> {
         let params = UpdateTaskParams::new(self.id.clone(), answers);
-        let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
-        requested(&self.connection, request).await.map(drop)
+        requested(&self.connection, "tasks/update", &self.id, &params, Some(call)).await.map(drop)
     }
 }
 
 /// Sends a task request with the task capability declared.
 async fn requested(
     connection: &Connection,
-    request: ClientRequest,
-) -> Result<ServerResult, ServiceError> {
+    method: &str,
+    task: &str,
+    params: &impl Serialize,
+    call: Option<CallContext>,
+) -> Response {
     let mut meta = RequestMetaObject::default();
     if let Some(able) = connection.with_tasks() {
         meta.set_client_capabilities(able.clone());
     }
-    let options = PeerRequestOptions::no_options().with_meta(meta);
-    connection.peer().send_request_with_option(request, options).await?.await_response().await
+    let (client, meta, repeated) = (connection.client(), meta.0.0, RepeatedParts::name(task));
+    let id = client.next_id();
+    client.request(ClientRequest { id, method, params, meta, repeated, call }).await
 }
 
 impl Drop for FollowedTask {
     fn drop(&mut self) {
         let (false, Ok(here)) = (self.over, tokio::runtime::Handle::try_current()) else { return };
-        let params = CancelTaskParams::new(std::mem::take(&mut self.id));
-        let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(params));
-        let connection = self.connection.clone();
+        let (id, connection) = (std::mem::take(&mut self.id), self.connection.clone());
         here.spawn(async move {
-            let _ = tokio::time::timeout(FAREWELL, requested(&connection, request)).await;
+            let params = CancelTaskParams::new(id.clone());
+            let cancelling = requested(&connection, "tasks/cancel", &id, &params, None);
+            let _ = tokio::time::timeout(FAREWELL, cancelling).await;
         });
     }
 }
@@ -189,8 +200,8 @@ fn fault(error: JsonObject) -> ErrorData {
     })
 }
 
-/// The tool result of a completed task; an empty result where it is not one.
-fn read(result: JsonObject) -> ServerResult {
-    let read = serde_json::from_value(Value::Object(result));
-    read.map_or_else(|_| ServerResult::empty(()), ServerResult::CallToolResult)
+/// The tool result of a completed task.
+fn read(result: JsonObject) -> Result<ToolResponse, RequestFault> {
+    let read = serde_json::from_value::<CallToolResult>(Value::Object(result));
+    read.map(ToolResponse::Complete).map_err(|_| RequestFault::Undecodable)
 }

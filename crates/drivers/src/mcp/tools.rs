@@ -9,15 +9,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use haft_model::{Code, Digest, Plan, Stop};
-use rmcp::RoleClient;
-use rmcp::model::{
-    ClientRequest, ListToolsRequest, ListToolsResult, PaginatedRequestParams, ServerResult, Tool,
-};
-use rmcp::service::{Peer, ServiceError};
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::{ListToolsResult, PaginatedRequestParams, Tool};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::remote;
+use super::client::McpClient;
+use super::fault::RequestFault;
+use super::request_headers::ArgumentHeader;
 
 /// Pagination limits of a tool list: pages, and tools.
 const MOST_PAGES: usize = 100;
@@ -76,15 +75,25 @@ pub(super) struct Tools {
 struct ListedTool {
     digest: Digest,
     required: Vec<String>,
+    /// The arguments that a call repeats as headers.
+    headers: Vec<ArgumentHeader>,
     /// Its standing, once a call asked the witness.
     seen: Mutex<Option<ToolStanding>>,
 }
 
 impl Tools {
     /// Lists all tools of a server.
-    pub(super) async fn of(peer: &Peer<RoleClient>) -> Result<Tools, Stop> {
-        let (tools, ttl) = all(peer).await?;
-        let listed = tools.into_iter().map(|tool| (tool.name.to_string(), ListedTool::of(&tool)));
+    pub(super) async fn of(client: &McpClient) -> Result<Tools, Stop> {
+        let (tools, ttl) = all(client).await?;
+        let with_headers = client.repeats_arguments();
+        let listed = tools.into_iter().filter_map(|tool| {
+            let headers = match with_headers {
+                // A tool with invalid annotations counts as not listed.
+                true => ArgumentHeader::of_schema(&tool.input_schema)?,
+                false => Vec::new(),
+            };
+            Some((tool.name.to_string(), ListedTool::of(&tool, headers)))
+        });
         // A TTL of 0 counts as none, because it would refresh the list on each call.
         let ttl = ttl.filter(|ttl| *ttl > 0).map(Duration::from_millis);
         let until = ttl.and_then(|ttl| Instant::now().checked_add(ttl));
@@ -96,14 +105,14 @@ impl Tools {
     }
 
     /// Checks a call: the server lists the tool, its digest is the accepted one, and required
-    /// arguments are sent.
+    /// arguments are sent. Returns the headers that repeat its arguments.
     pub(super) fn check(
         &self,
         tool: &str,
         arguments: &Map<String, Value>,
         plan: &Plan,
         witness: &Witness,
-    ) -> Result<(), Stop> {
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, Stop> {
         let driver = &plan.route.driver;
         let listed = self.listed.get(tool).ok_or_else(|| self.missing(tool, plan))?;
         let seen = listed.seen(|| {
@@ -125,7 +134,7 @@ impl Tools {
             let help = "let the contract require it, or name it in `argument_mapping`";
             return Err(Stop::new(Code::SetupRequired, words).help(help));
         }
-        Ok(())
+        Ok(listed.headers.iter().filter_map(|header| header.of_call(arguments)).collect())
     }
 
     fn missing(&self, tool: &str, plan: &Plan) -> Stop {
@@ -157,7 +166,7 @@ fn lost(tool: &str) -> Stop {
 }
 
 impl ListedTool {
-    fn of(tool: &Tool) -> ListedTool {
+    fn of(tool: &Tool, headers: Vec<ArgumentHeader>) -> ListedTool {
         let required = tool.input_schema.get("required").and_then(Value::as_array);
         let required = required.into_iter().flatten().filter_map(Value::as_str);
         ListedTool {
@@ -167,6 +176,7 @@ impl ListedTool {
                 "outputSchema": tool.output_schema,
             })),
             required: required.map(str::to_owned).collect(),
+            headers,
             seen: Mutex::new(None),
         }
     }
@@ -183,11 +193,11 @@ impl ListedTool {
 }
 
 /// Follows the pagination of `tools/list` within bounds; returns the tools and the smallest TTL.
-pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Option<u64>), Stop> {
+pub(super) async fn all(client: &McpClient) -> Result<(Vec<Tool>, Option<u64>), Stop> {
     let (mut tools, mut cursor, mut ttl): (Vec<Tool>, Option<String>, Option<u64>) =
         (Vec::new(), None, None);
     for _ in 0..MOST_PAGES {
-        let page = page(peer, cursor.take()).await?;
+        let page = page(client, cursor.take()).await?;
         ttl = ttl.into_iter().chain(page.ttl_ms).min();
         tools.extend(page.tools);
         cursor = page.next_cursor;
@@ -202,31 +212,22 @@ pub(super) async fn all(peer: &Peer<RoleClient>) -> Result<(Vec<Tool>, Option<u6
     Err(Stop::new(Code::OutputInvalid, words))
 }
 
-async fn page(peer: &Peer<RoleClient>, cursor: Option<String>) -> Result<ListToolsResult, Stop> {
-    let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-    let request = ListToolsRequest { params, ..ListToolsRequest::default() };
-    match peer.send_request(ClientRequest::ListToolsRequest(request)).await {
-        Ok(ServerResult::ListToolsResult(page)) => Ok(page),
-        Ok(_) => {
+async fn page(client: &McpClient, cursor: Option<String>) -> Result<ListToolsResult, Stop> {
+    let params = PaginatedRequestParams::default().with_cursor(cursor);
+    let page = client.ask("tools/list", &params).await;
+    page.map_err(|fault| match fault {
+        RequestFault::Undecodable => {
             let words = "the server answered `tools/list` with something else";
-            Err(Stop::new(Code::OutputInvalid, words))
+            Stop::new(Code::OutputInvalid, words)
         }
-        Err(ServiceError::McpError(error)) => {
+        RequestFault::Refused(error) => {
             let words = format!("the server does not list its tools: {}", error.message);
-            Err(Stop::new(Code::SetupRequired, one_line(&words)))
+            Stop::new(Code::SetupRequired, one_line(&words))
         }
-        Err(fault) => Err(unlisted(&fault)),
-    }
-}
-
-fn unlisted(fault: &ServiceError) -> Stop {
-    let known = match fault {
-        ServiceError::TransportSend(fault) => remote::lost(fault),
-        _ => None,
-    };
-    known.map(|(stop, _)| stop).unwrap_or_else(|| {
-        let words = "the connection broke before the server listed its tools";
-        Stop::new(Code::DependencyUnavailable, words)
+        fault => fault.meaning().map(|(stop, _)| stop).unwrap_or_else(|| {
+            let words = "the connection broke before the server listed its tools";
+            Stop::new(Code::DependencyUnavailable, words)
+        }),
     })
 }
 

@@ -13,4 +13,5 @@ mod remote;
 mod secrets;
 mod stage;
 mod tasks;
+mod transcripts;
 mod trust;

@@ -22,9 +22,28 @@ fn main() {
         eprintln!("no such database");
         std::process::exit(7);
     }
+    if args.iter().any(|arg| arg == "transcript") {
+        return follow_script();
+    }
     for line in std::io::stdin().lock().lines() {
         let Ok(message) = serde_json::from_str::<Value>(&line.unwrap()) else { continue };
         server.hear(&message);
+    }
+}
+
+/// Answers each line with the next lines of `script.json`, and keeps what it received.
+fn follow_script() {
+    let script = std::fs::read_to_string("script.json").unwrap();
+    let replies: Vec<Vec<String>> = serde_json::from_str(&script).unwrap();
+    let mut heard = std::fs::File::create("heard.txt").unwrap();
+    let mut replies = replies.into_iter();
+    for line in std::io::stdin().lock().lines() {
+        writeln!(heard, "{}", line.unwrap()).unwrap();
+        let mut out = std::io::stdout().lock();
+        for reply in replies.next().unwrap_or_default() {
+            writeln!(out, "{reply}").unwrap();
+        }
+        out.flush().unwrap();
     }
 }
 
@@ -137,6 +156,7 @@ impl Server {
             "meta",
             "noise",
             "late",
+            "log",
         ];
         tools.extend(others.map(|name| tool(name, "For tests.", json!([]))));
         Value::Array(tools)
@@ -156,6 +176,13 @@ impl Server {
                 "resultType": "complete", "isError": true, "content": [{"type": "text", "text": text}],
             })),
             "progress" => self.progress(id, params),
+            "log" => {
+                self.say(&json!({
+                    "jsonrpc": "2.0", "method": "notifications/message",
+                    "params": {"level": "info", "data": text},
+                }));
+                self.text(id, "done");
+            }
             "hang" => {}
             "add" => self.add(id, given),
             "flood" => {

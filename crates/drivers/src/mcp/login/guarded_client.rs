@@ -12,7 +12,7 @@ use rmcp::transport::auth::{
 };
 use serde_json::json;
 
-use crate::mcp::remote::challenge;
+use crate::mcp::http_transport::challenge;
 use crate::web::form::is_this_machine;
 use crate::web::{
     ConnectRoute, DnsLookup, HttpResponse, Outgoing, Sending, SubmissionPoint, look_up,

@@ -13,7 +13,7 @@ fn structured_content_is_kept_and_repeated_text_dropped() {
     assert_eq!(output.structured, Some(value));
     assert_eq!((output.content, output.effect), (Vec::new(), EffectState::None));
     let native = json!({
-        "source": "mcp", "request_id": "1000000000", "server": {"name": "test", "version": "1"},
+        "source": "mcp", "request_id": "4", "server": {"name": "test", "version": "1"},
         "protocol_version": "2025-06-18",
     });
     assert_eq!(output.native, [native]);
@@ -86,6 +86,18 @@ fn progress_is_forwarded_in_order_only_when_growing() {
     };
     let ended = stage.run(json!({}));
     assert_eq!(ended.progress, [said("one", 25.0), said("three", 75.0), said("four", 100.0)]);
+}
+
+#[test]
+fn log_right_before_result_is_never_lost_over_stdio() {
+    for era in ["legacy", "modern"] {
+        let mut stage = Stage::reading("log", &[era]);
+        for round in 0..300 {
+            let ended = stage.run(json!({"text": round.to_string()}));
+            let logged: Vec<_> = ended.remarks.iter().map(|said| said.data.clone()).collect();
+            assert_eq!(logged, [json!(round.to_string())], "{era}");
+        }
+    }
 }
 
 #[test]

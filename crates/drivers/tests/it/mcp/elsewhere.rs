@@ -86,7 +86,7 @@ impl Drop for Elsewhere {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Request> {
+pub(crate) fn read(stream: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -109,7 +109,15 @@ fn answer(modern: bool, request: &Request, out: &mut TcpStream) -> std::io::Resu
     let (id, params) = (&request.body["id"], &request.body["params"]);
     let result = |result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
     match request.body["method"].as_str() {
-        None => say(out, 405, "", ""),
+        None => match request.header("last-event-id") {
+            Some(id) => {
+                let content = json!([{"type": "text", "text": "\"resumed\""}]);
+                let id: Value = serde_json::from_str(id).unwrap();
+                let result = json!({"jsonrpc": "2.0", "id": id, "result": {"content": content}});
+                say(out, 200, EVENTS, &format!("data: {result}\n\n"))
+            }
+            None => say(out, 405, "", ""),
+        },
         Some("server/discover") if modern => say(
             out,
             200,
@@ -211,6 +219,13 @@ fn call(id: &Value, params: &Value, out: &mut TcpStream) -> std::io::Result<()> 
                 &format!(": hello\n\ndata: {progress}\n\nevent: message\ndata: {result}\n\n"),
             )
         }
+        "log" => {
+            let log = json!({"jsonrpc": "2.0", "method": "notifications/message",
+                "params": {"level": "info", "data": params["arguments"]["text"]}});
+            say(out, 200, EVENTS, &format!("data: {log}\n\ndata: {result}\n\n"))
+        }
+        // Breaks off after its first event, which has an id.
+        "resume" => say(out, 200, EVENTS, &format!("id: {id}\nretry: 10\ndata:\n\n")),
         "flood events" => {
             begin(out, 200, EVENTS)?;
             out.write_all(b"data: ")?;
@@ -253,11 +268,16 @@ fn call(id: &Value, params: &Value, out: &mut TcpStream) -> std::io::Result<()> 
     }
 }
 
-fn begin(out: &mut TcpStream, status: u16, headers: &str) -> std::io::Result<()> {
+pub(crate) fn begin(out: &mut TcpStream, status: u16, headers: &str) -> std::io::Result<()> {
     write!(out, "HTTP/1.1 {status} X\r\nConnection: close\r\n{headers}\r\n")
 }
 
-fn say(out: &mut TcpStream, status: u16, headers: &str, body: &str) -> std::io::Result<()> {
+pub(crate) fn say(
+    out: &mut TcpStream,
+    status: u16,
+    headers: &str,
+    body: &str,
+) -> std::io::Result<()> {
     begin(out, status, &format!("{headers}Content-Length: {}\r\n", body.len()))?;
     out.write_all(body.as_bytes())
 }

@@ -56,6 +56,46 @@ fn an_answer_may_be_a_stream_of_events() {
 }
 
 #[test]
+fn log_right_before_result_is_never_lost_over_http() {
+    for modern in [true, false] {
+        let server = Elsewhere::new(modern);
+        let mut stage = stage(&server, Tri::Yes);
+        for round in 0..200 {
+            let ended = stage.run(json!({"how": "log", "text": round}));
+            let logged: Vec<_> = ended.remarks.iter().map(|said| said.data.clone()).collect();
+            assert_eq!(logged, [json!(round)], "{modern}");
+        }
+    }
+}
+
+#[test]
+fn broken_event_stream_is_resumed_after_its_last_event() {
+    let server = Elsewhere::new(false);
+    let output = stage(&server, Tri::Yes).run(json!({"how": "resume"})).output();
+    assert_eq!(output.structured, Some(json!("resumed")));
+    let resumed = server.heard().into_iter().find(|heard| heard.header("last-event-id").is_some());
+    let resumed = resumed.unwrap();
+    assert_eq!((resumed.method.as_str(), resumed.header("mcp-session-id")), ("GET", Some("s1")));
+}
+
+/// A 404 means that the server does not know the session any more.
+#[test]
+fn forgotten_session_is_opened_anew_by_next_call() {
+    let server = Elsewhere::new(false);
+    let mut stage = stage(&server, Tri::No);
+    let fate = stage.run(json!({"how": "404"})).fate();
+    assert_eq!(fate, (Code::DependencyUnavailable, EffectState::NotCommitted, 1));
+    let before = Instant::now();
+    while let Err(failure) = stage.run(json!({})).result {
+        // The pool backs off for a moment.
+        assert_eq!(failure.effect, EffectState::NotSubmitted);
+        assert!(before.elapsed() < Duration::from_secs(5));
+    }
+    let handshakes = server.methods().into_iter().filter(|method| method == "initialize");
+    assert_eq!(handshakes.count(), 2);
+}
+
+#[test]
 fn each_invalid_response_maps_to_code_and_effect() {
     use EffectState::{NotCommitted, Unknown};
     for (how, code, effect) in [

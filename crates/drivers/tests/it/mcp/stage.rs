@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use haft_contract::DriverManifest;
 use haft_driver::{
-    Abilities, Attempt, Cancel, Driver, DriverMessage, Failure, InquiryKind, Link, Output,
+    Abilities, Attempt, Cancel, Driver, DriverMessage, Failure, InquiryKind, Link, Output, Remark,
     TargetGuard, Vault,
 };
 use haft_drivers::{DeclaredEntries, Mcp, WorkingFolder};
@@ -38,6 +38,8 @@ pub(crate) struct Stage {
     pub(crate) patient: bool,
     /// Whether the caller answers every elicitation.
     pub(crate) fills_in: bool,
+    /// The lowest level of log messages that the caller wants.
+    pub(crate) remarks: Option<String>,
     driver: Option<Arc<Mcp>>,
     pub(crate) runtime: Runtime,
 }
@@ -48,6 +50,8 @@ pub(crate) struct Ended {
     pub(crate) result: Result<Output, Failure>,
     pub(crate) submissions: usize,
     pub(crate) progress: Vec<Progress>,
+    /// Log messages, in order.
+    pub(crate) remarks: Vec<Remark>,
 }
 
 impl Stage {
@@ -82,6 +86,7 @@ impl Stage {
             actor: "agent:test",
             patient: false,
             fills_in: false,
+            remarks: None,
             driver: None,
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
@@ -191,7 +196,8 @@ impl Stage {
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + self.patience;
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
-        let mut able = Abilities { patient: self.patient, ..Abilities::default() };
+        let (patient, remarks) = (self.patient, self.remarks.clone());
+        let mut able = Abilities { patient, remarks, ..Abilities::default() };
         if self.fills_in {
             able.kinds.insert(InquiryKind::Form);
             able.told = json!({"elicitation": {"form": {}}});
@@ -199,7 +205,7 @@ impl Stage {
         let attempt = attempt.known_by(self.key.clone()).with(self.vault.clone()).asking(able);
         let attempt = attempt.guarded(self.guard.clone());
         let mut run = driver.run(attempt);
-        let (mut submissions, mut progress) = (0, Vec::new());
+        let (mut submissions, mut progress, mut remarks) = (0, Vec::new(), Vec::new());
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
@@ -215,16 +221,19 @@ impl Stage {
                         let answers = asked.into_keys().map(|name| (name, filled_in.clone()));
                         drop(reply.send(Ok(answers.collect())));
                     }
-                    DriverMessage::Partial(_) | DriverMessage::Hide(_) | DriverMessage::CancelHeard | DriverMessage::Remark(_) | DriverMessage::Backgrounded => {}
+                    DriverMessage::Remark(said) => remarks.push(said),
+                    DriverMessage::Partial(_) | DriverMessage::Hide(_) | DriverMessage::CancelHeard | DriverMessage::Backgrounded => {}
                 },
             }
         };
         while let Some(said) = heard.unheard() {
-            if let DriverMessage::Progress(said) = said {
-                progress.push(said);
+            match said {
+                DriverMessage::Progress(said) => progress.push(said),
+                DriverMessage::Remark(said) => remarks.push(said),
+                _ => {}
             }
         }
-        Ended { result, submissions, progress }
+        Ended { result, submissions, progress, remarks }
     }
 
     /// How many lines the server's tool wrote.
