@@ -35,7 +35,7 @@ mod tools;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use haft_contract::DriverManifest;
@@ -55,7 +55,6 @@ pub use login::{
 pub use tools::{Sight, ToolStanding, Witness};
 
 use crate::failure::{intruded, unsent, while_running};
-use crate::http::egress_allowlist;
 use crate::pool::{FIRST_PAUSE, KeyedPool};
 use crate::sandbox_opening::{SandboxOpening, looking};
 use crate::watch::Watch;
@@ -67,7 +66,7 @@ use contract_cache::ContractCache;
 use era::ServerEra;
 use manifest::{McpEntry, ServerLocation, ServerManifest};
 use program::Program;
-use server_target::{Inside, ServerTarget};
+use server_target::{Inside, RemoteAddress, ServerTarget};
 
 /// Capacity of the change feed, in notifications; a slow subscriber loses the oldest.
 const MOST_NEWS: usize = 64;
@@ -86,6 +85,10 @@ pub struct Mcp {
     witness: Witness,
     known: ServerEra,
     inside: ContractCache<Inside>,
+    /// The address of a remote server; checked on first use, since it depends on the manifest alone.
+    address: OnceLock<Result<Arc<RemoteAddress>, Stop>>,
+    /// A remote server without secrets, which is the same for every call.
+    public: OnceLock<ServerTarget>,
     kept: KeyedPool<Connection>,
     /// Change notifications of its servers.
     news: broadcast::Sender<BackendNews>,
@@ -120,6 +123,8 @@ impl Mcp {
             witness: tools::forgetful(),
             known: ServerEra::default(),
             inside: ContractCache::default(),
+            address: OnceLock::new(),
+            public: OnceLock::new(),
             kept: KeyedPool::new(IDLE),
             news: broadcast::channel(MOST_NEWS).0,
             listening: Mutex::default(),
@@ -154,12 +159,15 @@ impl Mcp {
     /// The entry for a call; refuses a remote server that the egress allowlist does not cover.
     fn looked_at(&self, plan: &Plan) -> Result<Arc<McpEntry>, Stop> {
         let entry = self.entry(plan)?;
-        let written = self.written()?;
-        if let ServerLocation::Remote { .. } = written.server {
-            let (url, _) = server_target::address(written, &self.place)?;
-            egress_allowlist::check(&url, &written.egress(), plan)?;
+        if let ServerLocation::Remote { .. } = self.written()?.server {
+            self.address()?.check(plan)?;
         }
         Ok(entry)
+    }
+
+    fn address(&self) -> Result<&Arc<RemoteAddress>, Stop> {
+        let address = || RemoteAddress::new(self.written()?, &self.place).map(Arc::new);
+        self.address.get_or_init(address).as_ref().map_err(Stop::clone)
     }
 
     /// The targets of a call: its server, and the files that its input names.
@@ -169,8 +177,7 @@ impl Mcp {
         let Some(root) = root else { return Ok(told) };
         if let ServerLocation::Remote { .. } = written.server {
             if kinds.urls {
-                let (url, _) = server_target::address(written, &self.place)?;
-                told.backend.urls.push(url.as_str().to_owned());
+                told.backend.urls.push(self.address()?.url.as_str().to_owned());
             }
         } else if kinds.commands {
             let argv = Program::of(written, &root, &self.place)?.argv();
@@ -255,7 +262,17 @@ impl Mcp {
     ) -> Result<ServerTarget, Failure> {
         let written = self.written().map_err(stopped)?;
         match written.server {
-            ServerLocation::Remote { .. } => ServerTarget::remote(written, &self.place, safe).await,
+            ServerLocation::Remote { .. } => {
+                if let Some(public) = self.public.get() {
+                    return Ok(public.clone());
+                }
+                let address = self.address().map_err(stopped)?.clone();
+                let target = ServerTarget::remote(written, address, safe).await?;
+                if !target.personal {
+                    let _ = self.public.set(target.clone());
+                }
+                Ok(target)
+            }
             ServerLocation::Binary { .. }
             | ServerLocation::Npm { .. }
             | ServerLocation::Docker { .. } => {

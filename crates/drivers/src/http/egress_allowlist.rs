@@ -46,7 +46,7 @@ pub(crate) fn host_of(url: &CheckedUrl) -> String {
 }
 
 /// Checks a host and port against both lists.
-pub(super) fn check_host(host: &str, egress: &[String], plan: &Plan) -> Result<(), Stop> {
+pub(crate) fn check_host(host: &str, egress: &[String], plan: &Plan) -> Result<(), Stop> {
     let listed = |listed: &String| listed == host || covers(&listed.to_ascii_lowercase(), host);
     let (driver, tool) = (&plan.route.driver, &plan.tool);
     if !egress.iter().any(listed) {

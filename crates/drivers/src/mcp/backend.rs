@@ -126,7 +126,7 @@ async fn ask(
     let (repeated, call) =
         (RepeatedParts::of(method, params), Some(CallContext::read(attempt.link.clone())));
     let request = ClientRequest { id, method, params, meta, repeated, call };
-    decode(&*client.request(request).await?)
+    decode(&client.request(request).await?)
 }
 
 /// Subscribes to the updates of one resource, which the client handler publishes.

@@ -137,7 +137,7 @@ impl<'a> McpCall<'a> {
         let repeated = RepeatedParts { name: Some(tool.clone()), arguments: headers };
         let (method, params) = ("tools/call", &params);
         let request = ClientRequest { id, method, params, meta, repeated, call };
-        ToolResponse::decode(&*connection.client().request(request).await?)
+        ToolResponse::decode(&connection.client().request(request).await?)
     }
 
     pub(super) fn context(&self) -> CallContext {

@@ -57,7 +57,7 @@ pub(super) struct ClientCore {
 
 pub(super) enum ClientTransport {
     Stdio(StdioTransport),
-    Http(HttpTransport),
+    Http(Box<HttpTransport>),
 }
 
 /// What the handshake agreed on.
@@ -114,7 +114,7 @@ impl McpClient {
 
     /// A client of a remote server.
     pub(super) fn of_server(http: HttpTransport, handler: ClientHandler) -> McpClient {
-        McpClient::new(ClientTransport::Http(http), handler)
+        McpClient::new(ClientTransport::Http(Box::new(http)), handler)
     }
 
     fn new(transport: ClientTransport, handler: ClientHandler) -> McpClient {
@@ -172,7 +172,7 @@ impl McpClient {
     ) -> Result<T, RequestFault> {
         let (id, meta, repeated) = (self.next_id(), JsonObject::new(), RepeatedParts::default());
         let request = ClientRequest { id, method, params, meta, repeated, call: None };
-        decode(&*self.request(request).await?)
+        decode(&self.request(request).await?)
     }
 
     /// Makes a request, and returns its result as JSON text.

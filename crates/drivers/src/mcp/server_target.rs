@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use haft_driver::{Failure, Safe, TargetGuard};
-use haft_model::{Code, Digest, Secret, Stop};
+use haft_model::{Code, Digest, Plan, Secret, Stop};
 use haft_sandbox::{Access, AddressGuard, CheckedUrl, ConfinedProgram, MountedPath};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
@@ -23,6 +23,7 @@ use crate::web::{DnsLookup, keeping, reconnecting};
 use crate::{WorkingFolder, closed};
 
 /// A server with its credentials, for one call.
+#[derive(Clone)]
 pub(super) struct ServerTarget {
     way: ServerTransport,
     /// The pool key. It distinguishes credentials by digest and reveals none.
@@ -31,15 +32,46 @@ pub(super) struct ServerTarget {
     pub(super) personal: bool,
 }
 
+#[derive(Clone)]
 enum ServerTransport {
     Program(Arc<Inside>, Values),
-    Remote(Box<Elsewhere>),
+    Remote(Arc<RemoteAddress>, HeaderMap),
 }
 
-struct Elsewhere {
-    url: CheckedUrl,
+/// The checked address of a remote server, with the guard that opens the hosts which its egress
+/// allowlist names. It depends on the manifest alone.
+pub(super) struct RemoteAddress {
+    pub(super) url: CheckedUrl,
     guard: AddressGuard,
-    headers: HeaderMap,
+    egress: Vec<String>,
+    /// Host and port, as allowlists name them.
+    host: String,
+}
+
+impl RemoteAddress {
+    pub(super) fn new(
+        written: &ServerManifest,
+        place: &WorkingFolder,
+    ) -> Result<RemoteAddress, Stop> {
+        let ServerLocation::Remote { url, .. } = &written.server else {
+            return Err(Stop::new(Code::Internal, "this server has no address"));
+        };
+        let egress = written.egress();
+        let guard = egress_allowlist::opened(place.guard.clone(), &egress, url);
+        let url =
+            guard.check_url(url).map_err(|forbidden| egress_allowlist::refused(&forbidden))?;
+        if url.is_plain() && !haft_model::host::is_own(url.host()) {
+            let words = format!("`{}` is not encrypted", url.host());
+            return Err(Stop::new(Code::SandboxViolation, words).help("use https"));
+        }
+        let host = egress_allowlist::host_of(&url);
+        Ok(RemoteAddress { url, guard, egress, host })
+    }
+
+    /// Refuses a call whose contract or driver does not list the host.
+    pub(super) fn check(&self, plan: &Plan) -> Result<(), Stop> {
+        egress_allowlist::check_host(&self.host, &self.egress, plan)
+    }
 }
 
 /// A program with its sandbox profile, before its environment is rendered.
@@ -95,10 +127,9 @@ impl ServerTarget {
     /// A remote server with its rendered headers.
     pub(super) async fn remote(
         written: &ServerManifest,
-        place: &WorkingFolder,
+        address: Arc<RemoteAddress>,
         safe: Option<&Safe<'_>>,
     ) -> Result<ServerTarget, Failure> {
-        let (url, guard) = address(written, place).map_err(unsent)?;
         let values = Values::fill(&carried(written).map_err(unsent)?, &written.id, safe).await?;
         let mut headers = HeaderMap::new();
         for (name, value) in &values.plain {
@@ -111,12 +142,8 @@ impl ServerTarget {
             headers.insert(name, value);
         }
         let personal = !values.secret.is_empty();
-        let key = format!("{}{}", url.as_str(), fingerprint(&values.secret));
-        Ok(ServerTarget {
-            way: ServerTransport::Remote(Box::new(Elsewhere { url, guard, headers })),
-            key,
-            personal,
-        })
+        let key = format!("{}{}", address.url.as_str(), fingerprint(&values.secret));
+        Ok(ServerTarget { way: ServerTransport::Remote(address, headers), key, personal })
     }
 
     pub(super) async fn connect(
@@ -129,12 +156,12 @@ impl ServerTarget {
             ServerTransport::Program(inside, env) => {
                 Connection::start(inside.given(env), &place.walls, wanted).await
             }
-            ServerTransport::Remote(there) => {
-                let (guard, url) = (&there.guard, &there.url);
+            ServerTransport::Remote(address, headers) => {
+                let (guard, url) = (&address.guard, &address.url);
                 let client = keeping(guard, lookup, url).await.map_err(unready)?;
                 let writes = reconnecting(guard, lookup, url).await.map_err(unready)?;
                 let url = url.clone().into_url();
-                let http = HttpTransport::new(client, writes, url, &there.headers);
+                let http = HttpTransport::new(client, writes, url, headers);
                 Connection::reach(http, wanted).await
             }
         }
@@ -155,25 +182,6 @@ fn fingerprint(values: &BTreeMap<String, Secret>) -> String {
         .flat_map(|(name, value)| [name.as_bytes(), value.expose().as_bytes()])
         .collect();
     format!(" {}", Digest::of_parts(&plain))
-}
-
-/// The URL of a remote server, and the guard with the hosts that the egress allowlist names.
-pub(super) fn address(
-    written: &ServerManifest,
-    place: &WorkingFolder,
-) -> Result<(CheckedUrl, AddressGuard), Stop> {
-    let ServerLocation::Remote { url, .. } = &written.server else {
-        return Err(Stop::new(Code::Internal, "this server has no address"));
-    };
-    let egress = written.egress();
-    let guard = egress_allowlist::opened(place.guard.clone(), &egress, url);
-    let checked =
-        guard.check_url(url).map_err(|forbidden| egress_allowlist::refused(&forbidden))?;
-    if checked.is_plain() && !haft_model::host::is_own(checked.host()) {
-        let words = format!("`{}` is not encrypted", checked.host());
-        return Err(Stop::new(Code::SandboxViolation, words).help("use https"));
-    }
-    Ok((checked, guard))
 }
 
 /// The headers of every request, as unrendered templates.
