@@ -4,6 +4,9 @@
 //! INVARIANT: the submission of a call is recorded before its first byte is sent, and a call that
 //! is cancelled before that is never sent. A request that its caller drops is cancelled.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
