@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::elsewhere::{Request, begin, read, say};
-use super::stage::{Ended, Stage};
+use crate::mcp::elsewhere::{Request, begin, read, say};
+use crate::mcp::stage::{Ended, Stage};
 
 const TRANSCRIPTS: [(&str, &str); 10] = [
     ("modern", include_str!("transcripts/modern.txt")),
