@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use haft_contract::DriverManifest;
 use haft_driver::{Driver, TargetKinds, Targets};
 use haft_drivers::{Builtin, Cli, DeclaredEntries, WorkingFolder};
 use haft_model::web::Url;
-use haft_model::{Plan, Rule, Timestamp, ToolKey};
+use haft_model::{DriverKind, Plan, Rule, Timestamp, ToolKey};
 use haft_policy::rules::{Subject, matches};
 use haft_sandbox::{AddressGuard, Walls};
 use haft_testkit::judged::{self, FOLDERS, PROGRAMS};
@@ -148,6 +149,7 @@ impl Call {
             programs: Default::default(),
         };
         let serves = vec![(ToolKey::new("demo.run", 1), 0)];
+        let manifest = DriverManifest::from_json(DriverKind::Cli, &manifest);
         Call {
             driver: Cli::new(move || DeclaredEntries { manifest, serves }, place),
             plan: plan("demo.run", input),

@@ -7,10 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft::{Attending, Host, HostOptions, LoadOptions, Step, StoreChoice, Stranger, Workspace};
+use haft_contract::DriverManifest;
 use haft_driver::BoxFuture;
 use haft_import::mcp::{self, McpOptions, OAuth, ServerSource};
 use haft_import::{Import, SecretKind};
-use haft_model::{Actor, Call, Envelope, LoginFailure, Question, Secret};
+use haft_model::{Actor, Call, DriverKind, Envelope, LoginFailure, Question, Secret};
 use haft_runtime::{CallOptions, Prompt, Reply};
 use serde_json::Value;
 
@@ -48,6 +49,8 @@ pub(crate) async fn run(url: &str) -> Result<(), Failed> {
     };
     let folder = tempfile::tempdir()?;
     let manifest = mcp::asked(&server).ok_or("the address holds a secret")?;
+    let manifest = DriverManifest::from_json(DriverKind::Mcp, &manifest);
+    let manifest = manifest.map_err(|stop| stop.message)?;
     let mut stranger = Stranger { root: folder.path(), manifest, client_secret: secret.clone() };
     let (list, token) = stranger.tools_with_login(&tell).await.map_err(|stop| stop.message)?;
     if let (ServerSource::Remote { login, .. }, None) = (&mut server, &token) {
