@@ -24,6 +24,12 @@ const REQUIREMENTS: &[ConditionKind] = &[
     ("signed-by", &["role"]),
 ];
 
+/// Conditions whose facts reach no call yet, each with the reason.
+const UNSUPPLIED: &[(&str, &str)] = &[
+    ("ip-range", "no edge hands the caller's address to a call"),
+    ("mfa-recent", "no edge hands the time of a second factor to a call"),
+];
+
 const LIMITS: &[ConditionKind] = &[
     ("max-concurrent-sandboxes", &[]),
     ("rate-tool-calls", &["per"]),
@@ -78,7 +84,14 @@ fn kinds(nodes: &[Node], known: &[ConditionKind], rule: &Rule, so: &str, report:
         let Some(stated) = node.get("kind") else { continue };
         let Some(kind) = stated.text() else { continue };
         match known.iter().find(|(name, _)| *name == kind) {
-            Some((_, needs)) => parameters(node, kind, needs, report),
+            Some((_, needs)) => {
+                parameters(node, kind, needs, report);
+                if let Some((_, why)) = UNSUPPLIED.iter().find(|(name, _)| *name == kind) {
+                    report
+                        .add(rule, stated.span.clone(), format!("`{kind}` never holds, so {so}"))
+                        .help(format!("remove it: {why}"));
+                }
+            }
             None => {
                 report
                     .add(rule, stated.span.clone(), format!("unknown kind `{kind}`, so {so}"))

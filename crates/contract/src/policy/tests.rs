@@ -22,7 +22,7 @@ default: deny
 grants:
   - principal: "bot://*"
     actions: [{ action: "tool:*" }, { action: storage:commit, scope: docs }]
-    conditions: [{ kind: ip-range, cidr: 10.0.0.0/8 }]
+    conditions: [{ kind: during-business-hours, timezone: Europe/Berlin }]
     ttl_seconds: 60
     granted_at: 2026-01-01T00:00:00Z
     granted_by: { name: Ana, email: ana@acme.example, role: owner }
@@ -30,7 +30,7 @@ grants:
     actions: [{ action: "secrets:rotate:*" }]
     revoked: true
 limits: [{ kind: rate-tool-calls, value: 30, per: minute, scope: user, applies_to: ["tool:*"] }]
-requirements: [{ kind: mfa-recent, within_seconds: 900, applies_to: [storage:commit] }]
+requirements: [{ kind: signed-by, role: owner, applies_to: [storage:commit] }]
 defaults: { sandbox: { read_only: true } }
 metadata: { acme: { reviewed: true } }"#,
     );
@@ -47,8 +47,8 @@ metadata: { acme: { reviewed: true } }"#,
                 principal: Principal::Scheme("bot://*".into()),
                 actions: vec![action("tool:*", None), action("storage:commit", Some("docs"))],
                 conditions: vec![Condition {
-                    kind: "ip-range".into(),
-                    parameters: json!({ "cidr": "10.0.0.0/8" }),
+                    kind: "during-business-hours".into(),
+                    parameters: json!({ "timezone": "Europe/Berlin" }),
                 }],
                 ttl_seconds: Some(60),
                 granted_at: Some("2026-01-01T00:00:00Z".into()),
@@ -80,9 +80,9 @@ metadata: { acme: { reviewed: true } }"#,
             applies_to: vec!["tool:*".into()],
         }],
         requirements: vec![Requirement {
-            kind: "mfa-recent".into(),
+            kind: "signed-by".into(),
             applies_to: vec!["storage:commit".into()],
-            parameters: json!({ "within_seconds": 900 }),
+            parameters: json!({ "role": "owner" }),
         }],
     };
     assert_eq!(*policy, expected);
@@ -153,16 +153,18 @@ fn a_policy_breaks_the_rules_across_its_fields() {
                 &[
                     "P042 7 nothing says when the grant began, so it has expired",
                     "P043 9 unknown kind `full-moon`, so the grant never applies",
+                    "P043 10 `ip-range` never holds, so the grant never applies",
                     "P046 11 `cidr` is not a range of addresses",
                     "P046 12 `approval-from` does not say `count`",
                 ],
             ),
             (
-                "schema: policy/v1\nid: \"@a/b\"\nlimits:\n- { kind: rate-tool-calls, value: 3 }\n- { kind: max-cats, value: 3 }\nrequirements: [{ kind: ip-range }]",
+                "schema: policy/v1\nid: \"@a/b\"\nlimits:\n- { kind: rate-tool-calls, value: 3 }\n- { kind: max-cats, value: 3 }\nrequirements: [{ kind: ip-range }, { kind: mfa-recent, within_seconds: 9 }]",
                 &[
                     "P046 5 `rate-tool-calls` does not say `per`",
                     "P044 6 unknown kind `max-cats`, so what it applies to is denied",
                     "P045 7 unknown kind `ip-range`, so what it applies to is denied",
+                    "P045 7 `mfa-recent` never holds, so what it applies to is denied",
                 ],
             ),
         ],
