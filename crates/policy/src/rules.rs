@@ -96,7 +96,21 @@ impl<'s> Subject<'s> {
 /// to match, and the input to name one: a rule about `docs/*` does not allow copying `docs/a` over
 /// `keys/b`.
 pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
-    let reach = match rule.verdict {
+    // Destructured, so that a new condition cannot be forgotten here and widen an allow rule.
+    let Rule {
+        verdict,
+        tool,
+        action,
+        class,
+        path,
+        url,
+        command,
+        actor,
+        reason: _,
+        matches: _,
+        not_matches: _,
+    } = rule;
+    let reach = match verdict {
         Verdict::Allow => Reach::All,
         Verdict::Ask | Verdict::Deny => Reach::Any,
     };
@@ -104,21 +118,21 @@ pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
         Some(pattern) => reach.covers(&values(), |value| Glob::new(pattern).matches(value)),
         None => true,
     };
-    fits(&rule.tool, &|| vec![subject.tool.to_owned()])
-        && fits(&rule.action, &|| subject.action.iter().map(|&action| action.into()).collect())
-        && fits(&rule.class.as_deref().map(spelled), &|| classes(subject))
-        && (subject.actor.is_none() || fits(&rule.actor, &|| callers(subject)))
-        && rule.path.as_deref().is_none_or(|pattern| {
+    fits(tool, &|| vec![subject.tool.to_owned()])
+        && fits(action, &|| subject.action.iter().map(|&action| action.into()).collect())
+        && fits(&class.as_deref().map(spelled), &|| classes(subject))
+        && (subject.actor.is_none() || fits(actor, &|| callers(subject)))
+        && path.as_deref().is_none_or(|pattern| {
             let told = subject.targets.path_spellings().collect();
             reach.spelled(&path_patterns(pattern), subject.named(paths), told)
         })
-        && rule.url.as_deref().is_none_or(|pattern| {
+        && url.as_deref().is_none_or(|pattern| {
             let (told, patterns) = (subject.targets.url_spellings(), address::patterns(pattern));
             let behind = || subject.targets.backend.url_spellings();
             reach.spelled(&patterns, subject.named(urls), told.collect())
                 || (reach == Reach::Any && behind().any(|url| url.is_held(&patterns)))
         })
-        && rule.command.as_deref().is_none_or(|pattern| {
+        && command.as_deref().is_none_or(|pattern| {
             let (named, told) = (subject.named(commands), &subject.targets.commands);
             let behind = &subject.targets.backend.commands;
             match reach {
@@ -138,10 +152,21 @@ pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
 /// `subject.input`.
 pub fn denies_always(rules: &[Rule], subject: &Subject<'_>) -> bool {
     let always = |rule: &&Rule| {
-        rule.verdict == Verdict::Deny
-            && rule.path.is_none()
-            && rule.url.is_none()
-            && rule.command.is_none()
+        // Destructured, so that a new condition on the input cannot be forgotten here.
+        let Rule {
+            verdict,
+            path,
+            url,
+            command,
+            tool: _,
+            action: _,
+            class: _,
+            actor: _,
+            reason: _,
+            matches: _,
+            not_matches: _,
+        } = rule;
+        *verdict == Verdict::Deny && path.is_none() && url.is_none() && command.is_none()
     };
     rules.iter().filter(always).any(|rule| matches(rule, subject))
 }
