@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_model::{
-    Approval, ApprovalClass, Backoff, EffectClass, FactRule, LifecycleDates, RetryPolicy, Risk,
-    ToolKey, parse_date,
+    Approval, ApprovalClass, Backoff, EffectClass, FactRule, IdempotencyMode, LifecycleDates,
+    RetryPolicy, Risk, ToolKey, parse_date,
 };
 use serde_json::{Value as Json, json};
 
@@ -50,10 +50,10 @@ fn from_node(file: &Arc<str>, node: &Node) -> Option<ToolManifest> {
     let key = ToolKey::new(&fold(split_version(name).0)?, range::major(version)?);
     let inputs = to_json(node, "inputSchema")?;
     let extras = extras(node, &inputs);
-    let mode = extras.idempotency.as_ref().and_then(|idempotency| idempotency.mode.as_deref());
+    let mode = extras.idempotency.as_ref().and_then(|idempotency| idempotency.mode);
     Some(ToolManifest {
         outputs: to_json(node, "outputSchema")?,
-        idempotent: mode == Some("natural"),
+        idempotent: mode == Some(IdempotencyMode::Natural),
         mutates: only_reads(&extras.classes).then(BTreeSet::new),
         risk: extras.classes.iter().map(|class| class.risk()).max(),
         requires: needs(hosts(node), one_or_several(node, "authenticationRef").collect()),
@@ -123,7 +123,7 @@ fn approval(triggers: &Node) -> Approval {
 }
 
 fn idempotency(node: &Node) -> Idempotency {
-    let mode = |text: &str| word(MODES, text).map(str::to_owned);
+    let mode = |text: &str| word(MODES, text).and_then(IdempotencyMode::parse);
     match node.text() {
         Some(text) => Idempotency { mode: mode(text), ..Idempotency::default() },
         None => Idempotency {
@@ -220,8 +220,8 @@ fn effects(tool: &ToolManifest, node: &Node, report: &mut Report) {
             .help("name the tool that undoes a call in `compensation.toolId`, or call the class `irreversible`");
     }
     let recognised = extras.idempotency.as_ref().is_some_and(|idempotency| {
-        let mode = idempotency.mode.as_deref();
-        mode.map_or(idempotency.key.is_some(), |mode| mode != "none")
+        let mode = idempotency.mode;
+        mode.map_or(idempotency.key.is_some(), |mode| mode != IdempotencyMode::None)
     });
     if tool.risk.is_some_and(|risk| risk > Risk::READ) && !recognised {
         let stated = node.get("idempotency").is_some();

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use haft_model::{
-    Approval, CallRate, Date, EffectClass, FactRule, Lifecycle, LifecycleDates, Period, RateScope,
+    Approval, BackgroundMode, CallRate, Date, EffectClass, FactRule, IdempotencyMode,
+    InterruptBehavior, Lifecycle, LifecycleDates, NonInteractive, Period, PersistMode, RateScope,
     Span as Duration, parse_date,
 };
 use serde_json::Value as Json;
@@ -41,15 +42,14 @@ pub struct Extras {
     pub concurrency: Concurrency,
     /// Rate limits of the tool.
     pub limits: Vec<CallRate>,
-    /// `cancel` or `block`.
-    pub interrupt: Option<String>,
+    /// What an interruption does to a running call.
+    pub interrupt: Option<InterruptBehavior>,
     /// Whether the backend supports cancellation of a running call.
     pub supports_cancel: Option<bool>,
-    /// `allowed` or `required`: whether callers go on while the call runs and fetch the result
-    /// later.
-    pub background: Option<String>,
+    /// Whether callers go on while the call runs and fetch the result later.
+    pub background: Option<BackgroundMode>,
     /// What an approval request becomes where no approver is reachable.
-    pub non_interactive: Option<String>,
+    pub non_interactive: Option<NonInteractive>,
     /// Data classification of inputs and outputs.
     pub classification: Option<String>,
     /// Redaction: inputs that appear in no log.
@@ -59,7 +59,7 @@ pub struct Extras {
     /// How many characters of a result are sent inline.
     pub max_inline_chars: Option<u64>,
     /// What happens to the part of a result beyond `max_inline_chars`.
-    pub persist: Option<String>,
+    pub persist: Option<PersistMode>,
     /// Redaction: outputs that no caller and no approver sees.
     pub redact: Vec<String>,
     /// Values that may appear in the audit log.
@@ -77,8 +77,8 @@ pub struct Extras {
 /// Idempotency settings of a tool.
 #[derive(Clone, Debug, Default)]
 pub struct Idempotency {
-    /// `none`, `natural`, `optional` or `required`.
-    pub mode: Option<String>,
+    /// Whether calls carry an idempotency key.
+    pub mode: Option<IdempotencyMode>,
     /// The template of the idempotency key.
     pub key: Option<String>,
     /// How long the host remembers an idempotency key.
@@ -184,7 +184,7 @@ impl Extras {
                 .collect(),
             resource: owned(node, "resource"),
             idempotency: node.get("idempotency").map(|node| Idempotency {
-                mode: owned(node, "mode"),
+                mode: text(node, "mode").and_then(IdempotencyMode::parse),
                 key: owned(node, "key"),
                 ttl: duration(node, "ttl"),
                 window: duration(node, "window"),
@@ -193,15 +193,15 @@ impl Extras {
             compensation: node.get("compensation").and_then(Compensation::read),
             concurrency: node.get("concurrency").map(Concurrency::read).unwrap_or_default(),
             limits: node.get("limits").map(rates).unwrap_or_default(),
-            interrupt: owned(node, "interrupt"),
+            interrupt: text(node, "interrupt").and_then(InterruptBehavior::parse),
             supports_cancel: flag(node, "supports_cancel"),
-            background: owned(node, "background"),
-            non_interactive: owned(node, "non_interactive"),
+            background: text(node, "background").and_then(BackgroundMode::parse),
+            non_interactive: text(node, "non_interactive").and_then(NonInteractive::parse),
             classification: data.and_then(|node| owned(node, "classification")),
             sensitive: lists(data, "sensitive"),
             internal: lists(data, "internal"),
             max_inline_chars: result.and_then(|node| whole(node, "max_inline_chars")),
-            persist: result.and_then(|node| owned(node, "persist")),
+            persist: result.and_then(|node| text(node, "persist")).and_then(PersistMode::parse),
             redact: lists(result, "redact"),
             audit: list(node, "audit"),
             errors: node.get("errors").map(declared_errors).unwrap_or_default(),

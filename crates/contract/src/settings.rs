@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use haft_model::Role;
-use haft_model::{ActorId, Digest, Period, RateScope, Risk, Rule};
+use haft_model::{ActorId, Digest, NonInteractive, Period, RateScope, Risk, Rule};
 use serde::Deserialize;
 
 use crate::shape::documents::settings::SETTINGS;
@@ -88,16 +88,6 @@ impl Default for Workspace {
             default_actor: ActorId::from("agent:local"),
         }
     }
-}
-
-/// What an approval request becomes where no approver is reachable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NonInteractive {
-    /// It waits in the approval inbox.
-    Ask,
-    /// The call is denied.
-    Deny,
 }
 
 /// Elicitation: who fills in forms of backends.

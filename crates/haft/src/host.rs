@@ -135,8 +135,8 @@ impl Host {
         let runtime_options = Options {
             max_parallel: settings.limits.max_parallel as usize,
             non_interactive: match settings.workspace.non_interactive {
-                haft_contract::settings::NonInteractive::Ask => options.runtime.non_interactive,
-                haft_contract::settings::NonInteractive::Deny => NonInteractive::Deny,
+                NonInteractive::Ask => options.runtime.non_interactive,
+                NonInteractive::Deny => NonInteractive::Deny,
             },
             unsent: match settings.workspace.unsent {
                 haft_contract::settings::Unsent::Refuse => options.runtime.unsent,

@@ -9,6 +9,7 @@ mod actor;
 mod approval;
 mod audience;
 mod call;
+mod call_modes;
 mod canonical;
 mod cause;
 mod code;
@@ -57,6 +58,7 @@ pub use actor::{Actor, Role, is_role, is_same_person, is_user};
 pub use approval::{Approval, ApprovalClass};
 pub use audience::Audience;
 pub use call::{BatchPlace, Call};
+pub use call_modes::{BackgroundMode, IdempotencyMode, NonInteractive, PersistMode};
 pub use canonical::{Canonical, canonical};
 pub use cause::{
     AuthState, Cause, CauseDetail, CausePhase, ClientAbility, FormRefusal, JsonRpcError,

@@ -197,7 +197,7 @@ impl CallContext<'_> {
     pub(crate) fn inbox_may_be_used(&self, planned: &PlannedCall) -> bool {
         let extras = &planned.entry.contract.tool.extras;
         self.runtime.options.non_interactive == NonInteractive::Ask
-            && extras.non_interactive.as_deref() != Some("deny")
+            && extras.non_interactive != Some(NonInteractive::Deny)
     }
 
     /// Waits until the question is approved, rejected, expired or withdrawn.

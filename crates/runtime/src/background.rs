@@ -1,7 +1,7 @@
 //! Background calls: release a caller that polls for the result while the call runs on.
 
 use haft_catalog::CatalogEntry;
-use haft_model::{CauseDetail, ClientAbility, Code, EffectState, Stop};
+use haft_model::{BackgroundMode, CauseDetail, ClientAbility, Code, EffectState, Stop};
 
 use crate::catch_panic::caught;
 use crate::context::CallContext;
@@ -15,7 +15,7 @@ pub(crate) fn takes_long(entry: &CatalogEntry) -> bool {
 
 /// Refuses a caller without task support where the contract requires background calls.
 pub(crate) fn is_for(entry: &CatalogEntry, options: &CallOptions<'_>) -> Result<(), Stop> {
-    let required = entry.contract.tool.extras.background.as_deref() == Some("required");
+    let required = entry.contract.tool.extras.background == Some(BackgroundMode::Required);
     if !required || options.background != Background::Unknown {
         return Ok(());
     }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use haft_catalog::Viewer;
 use haft_driver::Cancel;
 use haft_ledger::Store;
-use haft_model::{Code, Digest, DriverId, InvocationId, Notice, Stop, Timestamp, ToolKey};
+use haft_model::{
+    Code, Digest, DriverId, InvocationId, NonInteractive, Notice, Stop, Timestamp, ToolKey,
+};
 
 use tokio::sync::{Notify, broadcast, watch};
 
@@ -53,15 +55,6 @@ pub struct Options {
     pub unsent: Unsent,
     /// Circuit breaker: when it opens and for how long.
     pub rest: BreakerOptions,
-}
-
-/// What becomes of a question where no approver is reachable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NonInteractive {
-    /// The call waits in the approval inbox.
-    Ask,
-    /// The call is denied.
-    Deny,
 }
 
 /// Who answers elicitation forms of backends.

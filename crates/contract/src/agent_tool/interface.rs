@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft_model::{Approval, ApprovalClass, FactRule, Lifecycle};
+use haft_model::{Approval, ApprovalClass, FactRule, InterruptBehavior, Lifecycle};
 use haft_notation::{Condition, inspect};
 use serde_json::{Map, Value as Json, json};
 
@@ -49,8 +49,8 @@ pub struct Interface {
     pub secrets: BTreeSet<String>,
     /// Timeout of a call in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// `cancel` or `block`.
-    pub interrupt: Option<String>,
+    /// What an interruption does to a running call.
+    pub interrupt: Option<InterruptBehavior>,
     /// How much of a result is shown.
     pub max_inline_chars: Option<u64>,
     /// The whole record, as it was written.
@@ -84,7 +84,7 @@ pub(crate) fn read_interface(
         asks: flag(node, "requires_user_interaction").unwrap_or(false),
         secrets: set(node, "required_credentials"),
         timeout_ms: whole(node, "timeout_ms"),
-        interrupt: owned(node, "interrupt_behavior"),
+        interrupt: text(node, "interrupt_behavior").and_then(InterruptBehavior::parse),
         max_inline_chars: whole(node, "max_inline_chars"),
         raw: node.to_json(),
     }))
@@ -152,9 +152,9 @@ fn extras(interface: &Interface, tool: &mut ToolManifest) {
         callable if callable.callable() && !interface.lifecycle.callable() => interface.lifecycle,
         own => own,
     };
-    extras.interrupt = match (extras.interrupt.take(), &interface.interrupt) {
-        (Some(own), Some(more)) if own != *more => Some("block".into()),
-        (own, more) => own.or_else(|| more.clone()),
+    extras.interrupt = match (extras.interrupt, interface.interrupt) {
+        (Some(own), Some(more)) if own != more => Some(InterruptBehavior::Block),
+        (own, more) => own.or(more),
     };
     let limits = [extras.max_inline_chars, interface.max_inline_chars];
     extras.max_inline_chars = limits.into_iter().flatten().min();

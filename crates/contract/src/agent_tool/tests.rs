@@ -1,6 +1,8 @@
 //! Agent Tool reader tests: declarations and interfaces in, contracts and diagnostics out.
 
-use haft_model::{Approval, FactRule, Lifecycle, LifecycleDates, Requires, ToolKey};
+use haft_model::{
+    Approval, FactRule, InterruptBehavior, Lifecycle, LifecycleDates, Requires, ToolKey,
+};
 use serde_json::{Value as Json, json};
 
 use super::{Interface, apply, to_declaration};
@@ -257,7 +259,7 @@ fn an_interface_states_the_facts_of_its_tool() {
             safe: FactRule::SameAs("is_read_only".into()),
             ..Concurrency::default()
         },
-        interrupt: Some("cancel".into()),
+        interrupt: Some(InterruptBehavior::Cancel),
         ..expected.extras
     };
     assert_eq!(said(&described.to_string()), [""; 0]);
@@ -277,7 +279,7 @@ fn an_interface_never_loosens_what_the_tool_says() {
             destructive: FactRule::Stated(true),
             open_world: FactRule::Stated(true),
         },
-        interrupt: Some("block".into()),
+        interrupt: Some(InterruptBehavior::Block),
         max_inline_chars: Some(10),
         lifecycle: LifecycleDates { state: Lifecycle::Retired, ..Default::default() },
         ..Extras::default()

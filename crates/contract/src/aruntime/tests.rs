@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use haft_model::{
-    Approval, Backoff, CallRate, EffectClass, FactRule, LifecycleDates, Period, RateScope,
-    Requires, RetryPolicy, Risk, ToolKey, parse_date, parse_duration,
+    Approval, Backoff, CallRate, EffectClass, FactRule, IdempotencyMode, LifecycleDates, Period,
+    RateScope, Requires, RetryPolicy, Risk, ToolKey, parse_date, parse_duration,
 };
 use serde_json::{Value as Json, json};
 
@@ -75,7 +75,7 @@ fn a_contract_says_everything_it_says() {
         extras: Extras {
             classes: [EffectClass::ReversibleWrite, EffectClass::ExternalCommunication].into(),
             idempotency: Some(Idempotency {
-                mode: Some("required".into()),
+                mode: Some(IdempotencyMode::Required),
                 key: Some("${input.sum}".into()),
                 ttl: parse_duration("P7D"),
                 window: None,

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use haft_model::{Role, Rule, Verdict};
+use haft_model::{NonInteractive, Role, Rule, Verdict};
 
 use super::{Governing, Loosening};
 use crate::settings::{
-    Actor, DriverLimit, NonInteractive, RateLimit, Sandbox, Settings, SurfaceSettings, Telemetry,
-    Unsent,
+    Actor, DriverLimit, RateLimit, Sandbox, Settings, SurfaceSettings, Telemetry, Unsent,
 };
 
 /// The name of the settings file.
@@ -166,19 +165,32 @@ fn is_about_the_same(one: &Rule, other: &Rule) -> bool {
 
 /// A rule by its verdict and its patterns.
 fn words(rule: &Rule) -> String {
-    let verdict = match rule.verdict {
+    let Rule {
+        verdict,
+        tool,
+        action,
+        class,
+        path,
+        url,
+        command,
+        actor,
+        reason: _,
+        matches: _,
+        not_matches: _,
+    } = rule;
+    let verdict = match verdict {
         Verdict::Allow => "allow",
         Verdict::Ask => "ask",
         Verdict::Deny => "deny",
     };
     let patterns = [
-        ("tool", &rule.tool),
-        ("action", &rule.action),
-        ("class", &rule.class),
-        ("path", &rule.path),
-        ("url", &rule.url),
-        ("command", &rule.command),
-        ("actor", &rule.actor),
+        ("tool", tool),
+        ("action", action),
+        ("class", class),
+        ("path", path),
+        ("url", url),
+        ("command", command),
+        ("actor", actor),
     ];
     let patterns = patterns.into_iter().filter_map(|(name, pattern)| {
         pattern.as_ref().map(|pattern| format!("{name} = \"{pattern}\""))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use haft_driver::{BoxFuture, Failure, Output};
 use haft_model::{
     AttemptEnded, Call, CauseDetail, Code, Digest, DriverId, DualTime, EffectState, Envelope,
-    Event, InvocationId, Plan, ResultStatus, Stop,
+    Event, IdempotencyMode, InvocationId, Plan, ResultStatus, Stop,
 };
 use haft_notation::{Condition, fill};
 use serde_json::json;
@@ -234,8 +234,8 @@ impl Runtime {
 /// The retry kind of the call: read, idempotent write or other write.
 fn kind(permitted: &PermittedCall) -> RetryKind {
     let contract = &permitted.planned().entry.contract;
-    let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode.as_deref());
-    let harmless = contract.tool.idempotent || mode == Some("natural");
+    let mode = contract.tool.extras.idempotency.as_ref().and_then(|spec| spec.mode);
+    let harmless = contract.tool.idempotent || mode == Some(IdempotencyMode::Natural);
     match permitted.planned().plan.effects.may_mutate() {
         false => RetryKind::Read,
         true if harmless || permitted.planned().enforces_key => RetryKind::Idempotent,

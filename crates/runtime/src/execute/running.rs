@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_driver::{
     Allowance, BoxFuture, Caller, Cancel, Clearance, DriverMessage, Failure, Listener, Output,
 };
-use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, Stop};
+use haft_model::{AbortReason, CancelFact, Code, DriverId, EffectState, InterruptBehavior, Stop};
 use tokio::time::Instant;
 
 use super::form::OpenForms;
@@ -79,8 +79,8 @@ impl<'m> Running<'m> {
         let began = Instant::now();
         let extras = &permitted.planned().entry.contract.tool.extras;
         let cancelable = match extras.supports_cancel {
-            Some(stated) => stated && extras.interrupt.as_deref() != Some("block"),
-            None => extras.interrupt.as_deref() == Some("cancel"),
+            Some(stated) => stated && extras.interrupt != Some(InterruptBehavior::Block),
+            None => extras.interrupt == Some(InterruptBehavior::Cancel),
         };
         Running {
             driver: permitted.planned().plan.route.driver.clone(),

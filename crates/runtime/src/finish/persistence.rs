@@ -1,7 +1,7 @@
 //! Result persistence (phase 12): redacts a result, inlines it or stores it with a preview.
 
 use haft_driver::{ExactNumber, Output};
-use haft_model::{Content, Link, Persisted, Redacted, cleaned_value};
+use haft_model::{Content, Link, PersistMode, Persisted, Redacted, cleaned_value};
 use serde_json::Value;
 
 use crate::context::CallContext;
@@ -55,7 +55,7 @@ impl CallContext<'_> {
         PersistedResult {
             exact: exact.len(),
             model: vec![Content::Text { text: text.clone() }],
-            persisted: persisted("inline", 0, &text, 0),
+            persisted: persisted(PersistMode::Inline, 0, &text, 0),
             resources: Vec::new(),
             artifacts: output.map(|output| output.artifacts.clone()).unwrap_or_default(),
             content,
@@ -115,16 +115,25 @@ impl CallContext<'_> {
         let extras = reached.entry.as_ref().map(|entry| &entry.contract.tool.extras);
         let limit = extras.and_then(|extras| extras.max_inline_chars);
         let limit = limit.map_or(MAX_INLINE_CHARS, |limit| limit as usize);
-        let wish = extras.and_then(|extras| extras.persist.clone());
+        let wish = extras.and_then(|extras| extras.persist);
         let (preview, cut) = render::capped(&text, limit);
         let preview = preview.to_owned();
-        let ref_only = wish.as_deref() == Some("ref_only") && !empty;
-        let strategy = match (cut || ref_only, wish.as_deref()) {
-            (false, _) => "inline",
-            (true, Some("never_persist")) => "never_persist",
-            (true, Some("drop_with_reason")) => "drop_with_reason",
-            (true, Some("ref_only")) => "ref_only",
-            (true, _) => "preview_and_persist",
+        let ref_only = wish == Some(PersistMode::RefOnly) && !empty;
+        let strategy = match (cut || ref_only, wish) {
+            (false, _) => PersistMode::Inline,
+            (
+                true,
+                Some(
+                    wish @ (PersistMode::NeverPersist
+                    | PersistMode::DropWithReason
+                    | PersistMode::RefOnly),
+                ),
+            ) => wish,
+            (
+                true,
+                Some(PersistMode::Inline | PersistMode::PreviewAndPersist | PersistMode::Redact),
+            )
+            | (true, None) => PersistMode::PreviewAndPersist,
         };
         let shown = if ref_only { 0 } else { preview.len() };
         let mut persisted = persisted(strategy, limit, &text, shown);
@@ -141,7 +150,7 @@ impl CallContext<'_> {
             persisted: persisted.clone(),
         };
         match strategy {
-            "inline" => {
+            PersistMode::Inline => {
                 if empty {
                     held.model = vec![Content::Text { text: render::NOTHING.to_owned() }];
                 }
@@ -151,7 +160,7 @@ impl CallContext<'_> {
                 }
                 (held.content, held.structured) = (content, structured);
             }
-            "preview_and_persist" | "ref_only" => {
+            PersistMode::PreviewAndPersist | PersistMode::RefOnly => {
                 let bytes = render::native(structured.as_ref(), &content, exact);
                 persisted.original_size = bytes.len() as u64;
                 let kept = self.privacy.discretion.keep(&Value::Null, bytes);
@@ -165,9 +174,11 @@ impl CallContext<'_> {
                 held.content = vec![Content::PersistedOutputRef(link.clone())];
                 held.resources.push(link);
             }
-            _ => held.model.push(Content::Text { text: format!("({})", persisted.reason) }),
+            PersistMode::NeverPersist | PersistMode::DropWithReason | PersistMode::Redact => {
+                held.model.push(Content::Text { text: format!("({})", persisted.reason) });
+            }
         }
-        if held.content.is_empty() && strategy != "inline" {
+        if held.content.is_empty() && strategy != PersistMode::Inline {
             held.content = held.model.clone();
         }
         held.persisted = persisted;
@@ -212,9 +223,9 @@ fn is_empty(structured: Option<&Value>, content: &[Content]) -> bool {
         })
 }
 
-fn persisted(strategy: &str, limit: usize, text: &str, shown: usize) -> Persisted {
+fn persisted(strategy: PersistMode, limit: usize, text: &str, shown: usize) -> Persisted {
     Persisted {
-        strategy: strategy.to_owned(),
+        strategy: strategy.name().to_owned(),
         max_inline_chars: limit as u64,
         original_size: text.len() as u64,
         preview_size: shown as u64,
@@ -223,18 +234,20 @@ fn persisted(strategy: &str, limit: usize, text: &str, shown: usize) -> Persiste
     }
 }
 
-fn reason(strategy: &str, limit: usize) -> String {
+fn reason(strategy: PersistMode, limit: usize) -> String {
     match strategy {
-        "inline" => "it is short enough to be shown whole".to_owned(),
-        "never_persist" => {
+        PersistMode::Inline => "it is short enough to be shown whole".to_owned(),
+        PersistMode::NeverPersist => {
             format!(
                 "only the first {limit} characters are shown, and the rest is not kept; ask for a part"
             )
         }
-        "drop_with_reason" => {
+        PersistMode::DropWithReason => {
             format!("only the first {limit} characters are shown, and the rest was dropped")
         }
-        "ref_only" => "the contract wants it kept and not shown".to_owned(),
-        _ => format!("it is longer than {limit} characters"),
+        PersistMode::RefOnly => "the contract wants it kept and not shown".to_owned(),
+        PersistMode::PreviewAndPersist | PersistMode::Redact => {
+            format!("it is longer than {limit} characters")
+        }
     }
 }

@@ -3,7 +3,8 @@
 
 use haft_catalog::CatalogEntry;
 use haft_model::{
-    Call, Code, Digest, Intent, InvocationId, KeySource, Span, Stop, Timestamp, after,
+    Call, Code, Digest, IdempotencyMode, Intent, InvocationId, KeySource, Span, Stop, Timestamp,
+    after,
 };
 use haft_notation::fill;
 use serde_json::{Value, json};
@@ -28,13 +29,13 @@ pub(super) fn identify(
     let extras = &entry.contract.tool.extras;
     let spec = extras.idempotency.as_ref();
     let scope = || json!({ "input": input, "context": call.context });
-    let mode = spec.and_then(|spec| spec.mode.as_deref());
+    let mode = spec.and_then(|spec| spec.mode);
     let (source, key) = match (&call.key, spec.and_then(|spec| spec.key.as_ref()), mode) {
         (Some(key), _, _) => (KeySource::Caller, key.clone()),
         (None, Some(template), _) => (KeySource::Contract, rendered("key", template, &scope())?),
-        (None, None, Some("required")) => return Err(keyless(entry)),
-        (None, None, Some("none" | "natural")) => return Ok(None),
-        (None, None, _) => (KeySource::Intent, String::new()),
+        (None, None, Some(IdempotencyMode::Required)) => return Err(keyless(entry)),
+        (None, None, Some(IdempotencyMode::None | IdempotencyMode::Natural)) => return Ok(None),
+        (None, None, Some(IdempotencyMode::Optional) | None) => (KeySource::Intent, String::new()),
     };
     if source != KeySource::Intent && key.trim().is_empty() {
         return Err(Stop::new(Code::InputValue, "the idempotency key is empty")

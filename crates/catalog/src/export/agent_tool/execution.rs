@@ -1,7 +1,7 @@
 //! `execution_profile`: the capabilities of a tool's driver, unsupported ones included.
 
-use haft_model::DriverKind;
 use haft_model::record::{ExecutionProfile, SCHEMA_VERSION};
+use haft_model::{DriverKind, PersistMode};
 use serde_json::{Map, Value as Json, json};
 
 use super::super::Offer;
@@ -41,7 +41,7 @@ fn kind(offer: &Offer<'_>) -> &'static str {
 /// What is supported; everything that is not is listed too.
 fn supports(offer: &Offer<'_>) -> [(&'static str, bool); 13] {
     let contract = offer.contract;
-    let persist = contract.tool.extras.persist.as_deref();
+    let persist = contract.tool.extras.persist;
     [
         ("progress", reports_progress(offer)),
         ("cancel", cancels(offer)),
@@ -50,7 +50,10 @@ fn supports(offer: &Offer<'_>) -> [(&'static str, bool); 13] {
         ("retries", retries(offer)),
         ("partial_results", false),
         ("background", contract.tool.extras.background.is_some()),
-        ("result_persistence", matches!(persist, Some("preview_and_persist" | "ref_only"))),
+        (
+            "result_persistence",
+            matches!(persist, Some(PersistMode::PreviewAndPersist | PersistMode::RefOnly)),
+        ),
         ("artifacts", false),
         ("sandbox", sandboxed(offer)),
         ("credential_delegation", false),

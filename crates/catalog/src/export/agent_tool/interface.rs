@@ -1,7 +1,7 @@
 //! `tool_interface`: how a tool behaves, flat for the schema and in the ten partitions for readers.
 
 use haft_model::record::{SCHEMA_VERSION, ToolInterface};
-use haft_model::{FactRule, Lifecycle, Tri};
+use haft_model::{FactRule, InterruptBehavior, Lifecycle, Tri};
 use serde_json::{Map, Value as Json, json};
 
 use super::super::{Offer, shown};
@@ -128,7 +128,7 @@ fn safety(offer: &Offer<'_>) -> Json {
         "is_destructive": facts.destructive == Tri::Yes,
         "is_open_world": facts.open_world != Tri::No,
         "is_concurrency_safe": concurrency_safe(&facts.concurrency_safe),
-        "interrupt_behavior": offer.contract.tool.extras.interrupt.as_deref().unwrap_or("block"),
+        "interrupt_behavior": offer.contract.tool.extras.interrupt.unwrap_or(InterruptBehavior::Block),
         "requires_user_interaction": asks_a_person(offer.contract),
         "classifier_input": if classified { "model_input" } else { "" },
     })
