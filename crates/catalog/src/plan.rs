@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use haft_contract::did_you_mean;
 use haft_model::{
-    Call, CallLimits, CauseDetail, Code, Date, Digest, JsonFlaw, Plan, Route, Stop, canonical,
-    settle_numbers,
+    Call, CallLimits, CauseDetail, Code, Date, Digest, FrozenInput, JsonFlaw, Plan, Route, Stop,
+    canonical, settle_numbers,
 };
 use haft_notation::{Violation, is_small};
 use serde_json::Value;
@@ -20,7 +20,7 @@ impl Snapshot {
     pub fn plan(&self, call: Call, today: Date) -> Result<Plan, Stop> {
         let entry = self.select(&call.tool, today)?;
         let input = entry.parse(call.input.clone(), Sender::Caller)?;
-        Ok(self.bind(entry, &call, input, &Outlook::default())?.0)
+        Ok(self.bind(entry, &call, input.into(), &Outlook::default())?.0)
     }
 
     /// The contract that a name means on a day, if it may be called at all.
@@ -37,7 +37,7 @@ impl Snapshot {
         &'s self,
         entry: &'s CatalogEntry,
         call: &Call,
-        input: Value,
+        input: FrozenInput,
         outlook: &Outlook,
     ) -> Result<(Plan, &'s Binding), Stop> {
         check_context(entry, &call.context)?;
@@ -59,7 +59,7 @@ impl Snapshot {
             contract.tool.version.as_bytes(),
             route.driver.as_str().as_bytes(),
             binding.driver.version.as_bytes(),
-            &canonical(&input),
+            input.canonical(),
             &canonical(&call.context),
             entry.fingerprint.as_str().as_bytes(),
         ]);
@@ -179,6 +179,17 @@ impl CatalogEntry {
             Ok(()) => Ok(input),
             Err(violations) => Err(misfit(Code::InputSchema, "the input", violations)),
         }
+    }
+
+    /// Checks an input that was parsed before, as the host's: it still fits, and no default is
+    /// missing.
+    pub fn check_input(&self, input: &Value) -> Result<(), Stop> {
+        let schema = &self.compiled()?.whole_input;
+        if schema.fills(input) {
+            return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
+        }
+        let checked = schema.check(input);
+        checked.map_err(|violations| misfit(Code::InputSchema, "the input", violations))
     }
 
     /// Whether parsing an input is certainly short: its schema is compiled, and few steps decide. The

@@ -22,6 +22,7 @@ mod envelope;
 mod event;
 mod fact;
 mod form;
+mod frozen;
 mod glob;
 mod governance;
 pub mod governing;
@@ -79,6 +80,7 @@ pub use fact::{
     CallPhase, Fact, HookPoint, Mutation, MutationSource, PayloadRef, PhaseLine, PhaseOutcome,
 };
 pub use form::ElicitationForm;
+pub use frozen::FrozenInput;
 pub use glob::Glob;
 pub use governance::{
     Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum, Signing,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::status::words;
-use crate::{Actor, CallLimits, Digest, DriverId, EffectProfile, ToolKey};
+use crate::{Actor, CallLimits, Digest, DriverId, EffectProfile, FrozenInput, ToolKey};
 
 /// The six phases of routing, in the order they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -99,7 +99,7 @@ pub struct Plan {
     /// The chosen driver, and the rejected ones.
     pub route: Route,
     /// The validated input, defaults filled in.
-    pub input: Value,
+    pub input: FrozenInput,
     /// Contract inputs that the driver's backend knows by another name.
     pub renames: Arc<[(String, String)]>,
     /// The validated context.

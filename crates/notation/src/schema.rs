@@ -106,6 +106,13 @@ impl Schema {
         }
     }
 
+    /// Whether [`Schema::fill`] would change a value.
+    pub fn fills(&self, value: &Value) -> bool {
+        let fields = value.as_object();
+        fields
+            .is_some_and(|fields| self.defaults.iter().any(|(name, _)| !fields.contains_key(name)))
+    }
+
     /// Whether a check of a value is certainly short enough for an async worker. The answer itself is,
     /// however large the value.
     pub fn is_light(&self, value: &Value) -> bool {

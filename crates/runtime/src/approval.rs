@@ -102,7 +102,7 @@ impl CallContext<'_> {
     ) -> Result<(), Halt> {
         // The question is about the input before the approver edited it, so that input is recorded.
         let judged = answer.as_ref().map_or(&planned.plan.input, |answer| answer.asked_about);
-        let permission_input = self.keep(judged);
+        let permission_input = self.keep_input(judged);
         self.approvals.policies = crate::authorize::spoke(&decision);
         let (mode, question, mutations) = match answer {
             Some(answer) => ("interactive", Some(answer.question), answer.mutations),
@@ -145,7 +145,7 @@ impl CallContext<'_> {
             }
             // The question refers to the authorized input by its digest, so the payload has to
             // exist.
-            self.keep(&planned.plan.input);
+            self.keep_input(&planned.plan.input);
             let question = self.question(&planned, decision);
             self.recorder.note(Event::PermissionRequested(Box::new(question.clone())));
             self.recorder.claim(&self.runtime.options);

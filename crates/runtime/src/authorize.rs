@@ -2,8 +2,8 @@
 
 use haft_catalog::{CatalogEntry, Explanation, Outlook, Viewer};
 use haft_model::{
-    Actor, Call, CostClass, Decision, Layer, Opinion, Plan, StandingAnswer, Stop, Timestamp,
-    Verdict, utc_day,
+    Actor, Call, CostClass, Decision, FrozenInput, Layer, Opinion, Plan, StandingAnswer, Stop,
+    Timestamp, Verdict, utc_day,
 };
 use haft_policy::{Circumstances, Matter, TargetGuard, Targets, Usage, decide};
 use serde_json::{Value, json};
@@ -103,8 +103,8 @@ impl Runtime {
         let today = utc_day(now);
         let explained = validate::beside(|| world.snapshot.explain(call, input, today, &outlook))?;
         let input = match &explained.input {
-            Some(Ok(input)) => input.clone(),
-            None => json!({}),
+            Some(Ok(input)) => FrozenInput::new(input.clone()),
+            None => FrozenInput::new(json!({})),
             Some(Err(_)) => return Ok(Why { explained, decision: None, unready: None }),
         };
         let bind = |outlook| validate::bind(&world.snapshot, &entry, call, input.clone(), outlook);

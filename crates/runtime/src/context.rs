@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use haft_catalog::CatalogEntry;
 use haft_ledger::Blob;
-use haft_model::{Audience, Call, DualTime, InvocationId, PayloadRef, SchedulerPolicy, Trace};
-
-use serde_json::Value;
+use haft_model::{
+    Audience, Call, DualTime, FrozenInput, InvocationId, PayloadRef, SchedulerPolicy, Trace,
+};
 
 use crate::compensation::CompensatedCall;
 use crate::idempotency::FlightOwner;
@@ -151,9 +151,9 @@ impl<'r> CallContext<'r> {
         }
     }
 
-    /// Stores a value as a payload beside the log.
-    pub(crate) fn keep(&mut self, value: &Value) -> PayloadRef {
-        self.keep_bytes(self.privacy.discretion.keep_value(value))
+    /// Stores a frozen input as a payload beside the log.
+    pub(crate) fn keep_input(&mut self, input: &FrozenInput) -> PayloadRef {
+        self.keep_bytes(self.privacy.discretion.keep_input(input))
     }
 
     /// Stores a payload; redacts its shown fields, since a sensitive value may appear in them too.

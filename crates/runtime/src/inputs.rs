@@ -1,7 +1,7 @@
 //! Recorded inputs of a call: payload digests, fields that the log may show, and mutations.
 
 use haft_ledger::Blob;
-use haft_model::{Digest, Mutation, MutationSource, PayloadRef};
+use haft_model::{Digest, FrozenInput, Mutation, MutationSource, PayloadRef};
 use serde_json::{Map, Value};
 
 use crate::redact::overlap;
@@ -26,6 +26,10 @@ impl Discretion {
     /// The payload of a value, and the reference that the log holds.
     pub(crate) fn keep(&self, value: &Value, bytes: Vec<u8>) -> (PayloadRef, Blob) {
         let digest = Digest::of_bytes(&bytes);
+        self.kept(value, digest, bytes)
+    }
+
+    fn kept(&self, value: &Value, digest: Digest, bytes: Vec<u8>) -> (PayloadRef, Blob) {
         let keys = match value {
             Value::Object(fields) => fields.keys().cloned().collect(),
             _ => Vec::new(),
@@ -43,6 +47,12 @@ impl Discretion {
     /// The payload of a value in canonical JSON.
     pub(crate) fn keep_value(&self, value: &Value) -> (PayloadRef, Blob) {
         self.keep(value, haft_model::canonical(value))
+    }
+
+    /// The reference to a frozen input, and its payload.
+    pub(crate) fn keep_input(&self, input: &FrozenInput) -> (PayloadRef, Blob) {
+        let (digest, bytes) = (input.digest().clone(), input.canonical().to_vec());
+        self.kept(input, digest, bytes)
     }
 
     fn shown(&self, value: &Value) -> Map<String, Value> {

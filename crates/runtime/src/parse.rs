@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use haft_catalog::{CatalogEntry, Sender};
-use haft_model::{Call, CallPhase, Code, Stop};
-use serde_json::Value;
+use haft_model::{Call, CallPhase, Code, FrozenInput, Stop};
 
 use crate::context::CallContext;
 use crate::pipeline::{Reached, StoppedCall};
@@ -21,7 +20,7 @@ pub struct ParsedCall {
 pub(crate) struct ValidInput {
     pub(crate) entry: Arc<CatalogEntry>,
     /// The input, defaults filled in.
-    pub(crate) value: Value,
+    pub(crate) value: FrozenInput,
     pub(crate) received: ReceivedInput,
 }
 
@@ -45,7 +44,12 @@ impl ResolvedCall {
         };
         let input = input.and_then(|input| validate::parse(&entry, input, Sender::Caller));
         match context.recorder.phase_of(CallPhase::ParseSchema, input) {
-            Ok(value) => Ok(ParsedCall { call, input: ValidInput { entry, value, received } }),
+            Ok(value) => {
+                let value = FrozenInput::new(value);
+                // Hashed here, where a long input is off the async worker.
+                value.digest();
+                Ok(ParsedCall { call, input: ValidInput { entry, value, received } })
+            }
             Err(stop) => Err(Reached { entry: Some(entry), ..Reached::default() }.stopped(stop)),
         }
     }

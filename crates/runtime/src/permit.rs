@@ -81,7 +81,7 @@ impl CallContext<'_> {
         permit: Permit,
         opinions: Option<Vec<Opinion>>,
     ) -> PermittedCall {
-        let call_input = self.keep(&planned.plan.input);
+        let call_input = self.keep_input(&planned.plan.input);
         PermittedCall { planned, permit, call_input, opinions, let_through: Vec::new() }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use haft_catalog::{AvoidedDriver, CatalogEntry, Outlook, Sender, StatusQuery};
 use haft_driver::{Driver, Targets};
 use haft_model::{
-    ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, MutationSource, PhaseOutcome,
-    Plan, ResolvedFacts, Stop, Tri,
+    ArgumentsReady, Call, CallPhase, Code, Digest, Event, FactRule, FrozenInput, MutationSource,
+    PhaseOutcome, Plan, ResolvedFacts, Stop, Tri,
 };
 use haft_notation::Condition;
 use serde_json::{Value, json};
@@ -76,9 +76,9 @@ impl DeduplicatedCall {
     pub fn plan(self, context: &mut CallContext<'_>) -> Result<PlannedCall, StoppedCall> {
         let (origin, ValidInput { entry, value, received }) = self.into_parts();
         let planned = context.plan_input(&origin, &entry, value.clone());
-        let kept = context.keep(&value);
+        let kept = context.keep_input(&value);
         let reason = "defaults of the contract were filled in";
-        let (before, after) = ((&received.value, &received.digest), (&value, &kept));
+        let (before, after) = ((&received.value, &received.digest), (&*value, &kept));
         let mutation = inputs::mutation(MutationSource::Runtime, "haft", reason, before, after);
         let known = planned.as_ref().ok();
         context.recorder.note(Event::ArgumentsReady(Box::new(ArgumentsReady {
@@ -107,7 +107,7 @@ impl CallContext<'_> {
         &self,
         origin: &Arc<Origin>,
         entry: &Arc<CatalogEntry>,
-        input: Value,
+        input: FrozenInput,
     ) -> Result<PlannedCall, Stop> {
         let bound = self.bind(origin, entry, input, Vec::new())?;
         Ok(PlannedCall { origin: origin.clone(), bound })
@@ -132,7 +132,7 @@ impl CallContext<'_> {
         input: Value,
     ) -> Result<PlannedCall, Stop> {
         let input = validate::parse(entry, input, Sender::Host)?;
-        self.plan_input(origin, entry, input)
+        self.plan_input(origin, entry, input.into())
     }
 
     /// Routes an input by driver states and open circuits, past drivers that were tried.
@@ -140,7 +140,7 @@ impl CallContext<'_> {
         &self,
         origin: &Origin,
         entry: &Arc<CatalogEntry>,
-        input: Value,
+        input: FrozenInput,
         mut avoid: Vec<AvoidedDriver>,
     ) -> Result<BoundPlan, Stop> {
         let (call, now) = (&*origin.call, self.recorder.now());
@@ -156,7 +156,7 @@ impl BoundPlan {
         world: &World,
         call: &Call,
         entry: &Arc<CatalogEntry>,
-        input: Value,
+        input: FrozenInput,
         outlook: &Outlook,
     ) -> Result<BoundPlan, Stop> {
         let (mut plan, binding) = validate::bind(&world.snapshot, entry, call, input, outlook)?;

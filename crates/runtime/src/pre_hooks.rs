@@ -8,7 +8,7 @@ use std::sync::Arc;
 use haft_catalog::CatalogEntry;
 use haft_driver::{Hook, HookAnswer, HookInput};
 use haft_model::{
-    CallPhase, Code, Decision, Digest, Event, HookPoint, HookRun, HookStarted, Layer, Mutation,
+    CallPhase, Code, Decision, Event, HookPoint, HookRun, HookStarted, Layer, Mutation,
     MutationSource, Opinion, PhaseOutcome, Plan, Reported, Says, Stop, Timestamp,
 };
 use serde_json::Value;
@@ -156,14 +156,14 @@ impl CallContext<'_> {
         let after = self.plan_changed(before.origin(), entry, input)?;
         let (kind, by, reason) = source(&after);
         let reason = self.privacy.redactor.text(&reason).0;
-        let kept = self.keep(&after.plan.input);
-        let earlier = Digest::of_bytes(&haft_model::canonical(&before.plan.input));
+        let kept = self.keep_input(&after.plan.input);
+        let earlier = before.plan.input.digest();
         let mutation = inputs::mutation(
             kind,
             &by,
             &reason,
-            (&before.plan.input, &earlier),
-            (&after.plan.input, &kept),
+            (&*before.plan.input, earlier),
+            (&*after.plan.input, &kept),
         );
         Ok((after, mutation))
     }
@@ -274,14 +274,14 @@ impl CallContext<'_> {
 
     /// The redacted input that hooks and approvers see.
     pub(crate) fn redacted_input(&self, plan: &Plan) -> Value {
-        let mut shown = plan.input.clone();
+        let mut shown = Value::clone(&plan.input);
         self.privacy.redactor.value(&mut shown);
         shown
     }
 
     /// The plan with the redacted input.
     pub(crate) fn redacted_plan(&self, plan: &Plan) -> Plan {
-        Plan { input: self.redacted_input(plan), ..plan.clone() }
+        Plan { input: self.redacted_input(plan).into(), ..plan.clone() }
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) use tests::{Dice, overlap};
 /// Lock names that a call holds while it runs.
 pub(crate) fn locks(planned: &BoundPlan, facts: ResolvedFacts) -> Result<BTreeSet<String>, Stop> {
     let plan = &planned.plan;
-    let scope = (&plan.input, &plan.context);
+    let scope = (&*plan.input, &plan.context);
     named(&planned.entry, &plan.effects.mutates, scope, facts.is_concurrency_safe)
 }
 

@@ -309,7 +309,7 @@ impl CallContext<'_> {
         };
         self.still_in_time().await?;
         let planned = self.restore_plan(history, reached, id, history.ran()).await?;
-        let call_input = self.keep(&planned.plan.input);
+        let call_input = self.keep_input(&planned.plan.input);
         let frozen = decided.call_input.as_ref().map(|kept| &kept.digest);
         let same = frozen == Some(&call_input.digest) && history.by(&planned);
         let world = self.world.clone();
@@ -340,7 +340,7 @@ impl CallContext<'_> {
         let input = validate::parse(&entry, input, Sender::Host)?;
         let states = self.world.states_for_use(&entry, &call.actor, now).await;
         let origin = Origin::of_record(call, reached.intent.clone(), states);
-        self.plan_input(&origin, &entry, input)
+        self.plan_input(&origin, &entry, input.into())
     }
 
     /// Applies the answers that approvers gave since; `None` while the question is open.

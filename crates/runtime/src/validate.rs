@@ -6,7 +6,7 @@
 
 use haft_catalog::{Binding, CatalogEntry, Outlook, Sender, Snapshot};
 use haft_driver::Output;
-use haft_model::{Call, Content, Plan, Stop};
+use haft_model::{Call, Content, FrozenInput, Plan, Stop};
 use haft_notation::is_small;
 use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -26,6 +26,14 @@ pub(crate) fn parse(entry: &CatalogEntry, input: Value, sender: Sender) -> Resul
     }
 }
 
+/// Validates an input that was parsed before once more.
+pub(crate) fn check_input(entry: &CatalogEntry, input: &Value) -> Result<(), Stop> {
+    match entry.input_is_light(input, Sender::Host) {
+        true => entry.check_input(input),
+        false => beside(|| entry.check_input(input)),
+    }
+}
+
 /// Validates an output against the contract.
 pub(crate) fn check_output(entry: &CatalogEntry, output: &Value) -> Result<(), Stop> {
     match entry.output_is_light(output) {
@@ -39,7 +47,7 @@ pub(crate) fn bind<'s>(
     snapshot: &'s Snapshot,
     entry: &'s CatalogEntry,
     call: &Call,
-    input: Value,
+    input: FrozenInput,
     outlook: &Outlook,
 ) -> Result<(Plan, &'s Binding), Stop> {
     match entry.context_is_light(&call.context) && is_small(&input) {

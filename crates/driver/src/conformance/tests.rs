@@ -117,7 +117,7 @@ fn plan() -> Plan {
         tool: ToolKey::new("a.b", 1),
         version: "1.0.0".into(),
         route: Route { driver: "d".into(), reason: "only one", rejected: Vec::new() },
-        input: json!({}),
+        input: json!({}).into(),
         renames: Arc::from([]),
         context: json!({}),
         effects: Arc::new(unstated()),

@@ -116,7 +116,7 @@ impl McpEntry {
     /// Renames the input's fields for the server. `argument_mapping` takes precedence over the
     /// general `mapping`.
     pub(super) fn arguments(&self, plan: &Plan) -> Map<String, Value> {
-        let Value::Object(fields) = &plan.input else { return Map::new() };
+        let Value::Object(fields) = &*plan.input else { return Map::new() };
         let named = |name: &String| {
             let general = || plan.renames.iter().find(|(from, _)| from == name).map(|(_, to)| to);
             self.arguments.get(name).or_else(general).unwrap_or(name).clone()

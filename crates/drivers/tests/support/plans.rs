@@ -17,7 +17,7 @@ pub(crate) fn plan(tool: &str, driver: &str, input: Value) -> Plan {
         tool: ToolKey::new(tool, 1),
         version: "1.0.0".into(),
         route: Route { driver: driver.into(), reason: "only one", rejected: Vec::new() },
-        input,
+        input: input.into(),
         renames: Arc::from([]),
         context: json!({}),
         effects: Arc::new(unstated()),

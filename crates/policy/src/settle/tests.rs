@@ -26,7 +26,7 @@ fn plan() -> Plan {
         tool: ToolKey::new("payment.charge", 1),
         version: "1.2.0".into(),
         route: Route { driver: DriverId::from("bank"), reason: "the only one", rejected: vec![] },
-        input: json!({ "amount": 1 }),
+        input: json!({ "amount": 1 }).into(),
         renames: Arc::from([]),
         context: Value::Null,
         effects: Arc::new(EffectProfile {
@@ -358,7 +358,7 @@ fn what_changed_since_it_was_asked_is_asked_again() {
         format!("changed: the tenant {since}")
     );
     assert_eq!(
-        rebound(|plan| plan.input = json!({ "amount": 2 })),
+        rebound(|plan| plan.input = json!({ "amount": 2 }).into()),
         format!("changed: the input {since}")
     );
     assert_eq!(
@@ -384,7 +384,7 @@ fn plan_differing_from_bound_plan_gets_no_permit() {
 #[test]
 fn edited_input_is_approved_only_by_its_editors() {
     let mut edited = plan();
-    edited.input = json!({ "amount": 2 });
+    edited.input = json!({ "amount": 2 }).into();
     let digest = Digest::of(&edited.input);
     let question_of = |count: u64| question(&plan(), &[Needs { count, ..Needs::default() }]);
     let settle_for = |plan: &Plan, count: u64, answers: &[ApprovalAnswer]| {

@@ -282,7 +282,7 @@ impl CallFacts {
                 reason: "the only one",
                 rejected: Vec::new(),
             },
-            input: Value::Object(self.input.clone()),
+            input: Value::Object(self.input.clone()).into(),
             renames: Arc::from([]),
             context: Value::Null,
             effects: Arc::new(self.effects()),

@@ -1,7 +1,9 @@
 //! Approval question: binds a question to the exact plan, driver, input and actor it is about.
 
 use haft_ledger::{QuestionFilter, QuestionRecord};
-use haft_model::{ApprovalBinding, Code, Decision, Digest, Mutation, Question, QuestionId, Stop};
+use haft_model::{
+    ApprovalBinding, Code, Decision, FrozenInput, Mutation, Question, QuestionId, Stop,
+};
 
 use crate::context::CallContext;
 use crate::plan::PlannedCall;
@@ -48,7 +50,7 @@ impl CallContext<'_> {
             driver: plan.route.driver.clone(),
             driver_version: planned.driver_version.to_string(),
             driver_digest: Some(planned.driver_digest.clone()),
-            call_input: Digest::of_bytes(&haft_model::canonical(&plan.input)),
+            call_input: plan.input.digest().clone(),
             targets: planned.targets.digest(),
             effects: planned.entry.fingerprint.clone(),
             actor: plan.actor.id.clone(),
@@ -71,7 +73,7 @@ impl CallContext<'_> {
 pub(super) struct PeoplesAnswer<'a> {
     pub(super) question: QuestionId,
     /// The input before the approver's edit.
-    pub(super) asked_about: &'a serde_json::Value,
+    pub(super) asked_about: &'a FrozenInput,
     /// Changes that the approver made to the input; empty where there is no edit.
     pub(super) mutations: Vec<Mutation>,
 }

@@ -82,7 +82,7 @@ impl CallContext<'_> {
         let entry = self.world.snapshot.select(&tool, today)?.clone();
         let Some(answer) = edited(&record.answers) else {
             return Ok((
-                self.plan_changed(planned.origin(), &entry, planned.plan.input.clone())?,
+                self.plan_changed(planned.origin(), &entry, Value::clone(&planned.plan.input))?,
                 None,
             ));
         };

@@ -180,7 +180,7 @@ impl CallContext<'_> {
             expires_at: later(now, self.runtime.options.form),
             form: Some(form),
         };
-        self.keep(&plan.input);
+        self.keep_input(&plan.input);
         if running.effect == EffectState::Submitted {
             // The backend waits as long as the form is open, and may commit after that.
             self.extend_submission(self.runtime.options.form);

@@ -1,7 +1,6 @@
 //! Scheduling (phase 8): waits for locks, a slot and quotas under a permit that still holds.
 
-use haft_catalog::Sender;
-use haft_model::{CallPhase, Code, Digest, Event, PhaseOutcome, Queued, Status, Stop};
+use haft_model::{CallPhase, Code, Event, PhaseOutcome, Queued, Status, Stop};
 
 use crate::CallOptions;
 use crate::batch::Turns;
@@ -69,14 +68,10 @@ impl CallContext<'_> {
 
     /// Final check before the effect: the input is the authorized one and still valid.
     pub(super) fn verify_input_unchanged(&self, permitted: &PermittedCall) -> Result<(), Stop> {
-        let plan = &permitted.planned().plan;
-        if Digest::of_bytes(&haft_model::canonical(&plan.input)) != permitted.call_input().digest {
+        let planned = permitted.planned();
+        if *planned.plan.input.digest() != permitted.call_input().digest {
             return Err(Stop::new(Code::InputMutation, "the input changed after it was judged"));
         }
-        let again = validate::parse(&permitted.planned().entry, plan.input.clone(), Sender::Host)?;
-        match again == plan.input {
-            true => Ok(()),
-            false => Err(Stop::new(Code::InputMutation, "the input changed after it was judged")),
-        }
+        validate::check_input(&planned.entry, &planned.plan.input)
     }
 }

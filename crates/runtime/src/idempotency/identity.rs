@@ -3,8 +3,8 @@
 
 use haft_catalog::CatalogEntry;
 use haft_model::{
-    Call, Code, Digest, IdempotencyMode, Intent, InvocationId, KeySource, Span, Stop, Timestamp,
-    after,
+    Call, Code, Digest, FrozenInput, IdempotencyMode, Intent, InvocationId, KeySource, Span, Stop,
+    Timestamp, after,
 };
 use haft_notation::fill;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const WINDOW: (i64, i64) = (0, 10);
 pub(super) fn identify(
     call: &Call,
     entry: &CatalogEntry,
-    input: &Value,
+    input: &FrozenInput,
     id: &InvocationId,
     now: Timestamp,
 ) -> Result<Option<Intent>, Stop> {
@@ -28,7 +28,7 @@ pub(super) fn identify(
     }
     let extras = &entry.contract.tool.extras;
     let spec = extras.idempotency.as_ref();
-    let scope = || json!({ "input": input, "context": call.context });
+    let scope = || json!({ "input": **input, "context": call.context });
     let mode = spec.and_then(|spec| spec.mode);
     let (source, key) = match (&call.key, spec.and_then(|spec| spec.key.as_ref()), mode) {
         (Some(key), _, _) => (KeySource::Caller, key.clone()),
@@ -47,13 +47,12 @@ pub(super) fn identify(
     };
     let operation = entry.contract.key().to_string();
     let (actor, tenant) = (call.actor.id.as_str(), &*call.actor.tenant);
-    let payload = haft_model::canonical(input);
     let binding = Digest::of_parts(&[
         actor.as_bytes(),
         tenant.as_bytes(),
         resource.as_bytes(),
         operation.as_bytes(),
-        &payload,
+        input.canonical(),
     ]);
     let own = |parts: [&str; 3]| {
         let [kind, rest, last] = parts.map(str::as_bytes);

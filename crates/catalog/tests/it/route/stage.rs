@@ -45,7 +45,7 @@ pub(crate) fn route(tool: &str, drivers: &[&str], call: &str) -> String {
     let snapshot = accepted::accepted(parts);
     let planned = snapshot.select(&asked.tool, today).and_then(|entry| {
         let input = entry.parse(asked.input.clone(), Sender::Caller)?;
-        snapshot.bind(entry, &asked, input, &outlook)
+        snapshot.bind(entry, &asked, input.into(), &outlook)
     });
     match planned {
         Ok((plan, _)) => chosen(&plan),

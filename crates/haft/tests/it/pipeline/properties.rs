@@ -120,7 +120,7 @@ fn hook(dice: &mut SeededRandom) -> Scripted {
     ]);
     let kind = dice.below(9);
     let hook = Scripted::new("dice", point, move |heard| {
-        let input = heard.plan.input.clone();
+        let input = Value::clone(&heard.plan.input);
         let mut answer = HookAnswer {
             message: Some(format!("about {input}")),
             additional_context: vec![input.clone()],

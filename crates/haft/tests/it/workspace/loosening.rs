@@ -199,7 +199,7 @@ fn call(dice: &mut SeededRandom) -> Case {
         tool: ToolKey::new(tool, 1),
         version: "1.0.0".into(),
         route: Route { driver: DriverId::from("d"), reason: "the only one", rejected: Vec::new() },
-        input,
+        input: input.into(),
         renames: Arc::from([]),
         context: Value::Null,
         effects: Arc::new(EffectProfile {
