@@ -5,7 +5,7 @@ mod asked;
 mod flawed;
 mod long;
 mod malformed;
+mod replies;
 mod sessions;
 mod stage;
-mod straight;
 mod tasks;
