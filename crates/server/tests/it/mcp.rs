@@ -9,3 +9,4 @@ mod replies;
 mod sessions;
 mod stage;
 mod tasks;
+mod transcripts;
