@@ -1,22 +1,22 @@
 //! Fuzz target for JSON-RPC frames of MCP and A2A: every reader agrees with a plain parser, or
 //! refuses.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 use haft_model::{JsonFlaw, settle_numbers};
 use serde_json::Value;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Reads the bytes by the fast path of MCP, by A2A and as lines of the stdio transport, and compares each with
+/// Reads the bytes as a message of MCP, by A2A and as lines of the stdio transport, and compares each with
 /// the same text as a plain value.
 pub fn json_rpc(data: &[u8]) {
-    fast_path(data);
+    mcp(data);
     a2a(data);
     lines(data);
 }
 
-fn fast_path(data: &[u8]) {
+fn mcp(data: &[u8]) {
     let Some((name, arguments)) = haft_server::tool_call(data) else { return };
     let whole: Value = serde_json::from_slice(data).unwrap_or_default();
     assert_eq!(whole.get("method").and_then(Value::as_str), Some("tools/call"));
@@ -46,33 +46,24 @@ fn exact(mut input: Value, flaw: Option<JsonFlaw>) {
     }
 }
 
-/// Lines pass as they are or are replaced for a flaw, in one way however the bytes are cut.
+/// Lines are the same however the bytes are cut.
 fn lines(data: &[u8]) {
-    // More requests with flaws than wait for their answers are held back.
-    if data.len() > 1 << 14 {
-        return;
-    }
-    let passed = [1, 7, data.len().max(1)].map(|size| passed(data, size));
-    assert!(passed.iter().all(|other| *other == passed[0]), "the cut decides what passes");
-    let flawed =
-        data.split(|byte| *byte == b'\n').any(|line| haft_server::input_flaw(line).is_some());
-    if !flawed {
-        assert_eq!(passed[0], data, "lines without a flaw pass");
-    }
+    let read = [1, 7, data.len().max(1)].map(|size| read(data, size));
+    assert!(read.iter().all(|other| *other == read[0]), "the cut decides what a line is");
+    let whole: Vec<u8> = read[0].concat();
+    let is_kept = |byte: &&u8| !b"\r\n\xEF\xBB\xBF".contains(byte);
+    assert!(
+        whole.iter().filter(is_kept).eq(data.iter().filter(is_kept)),
+        "lines hold every byte but their ends"
+    );
 }
 
-/// What the stdio transport hands on of the bytes, which come in pieces of this size.
-fn passed(data: &[u8], size: usize) -> Vec<u8> {
-    let mut lines = haft_server::checked_lines(Pieces { rest: data, size });
-    let (mut passed, mut piece) = (Vec::new(), [0; 32]);
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        let mut read = ReadBuf::new(&mut piece);
-        let polled = Pin::new(&mut lines).poll_read(&mut context, &mut read);
-        if !matches!(polled, Poll::Ready(Ok(()))) || read.filled().is_empty() {
-            return passed;
-        }
-        passed.extend_from_slice(read.filled());
+/// The lines that the stdio transport reads from the bytes, which come in pieces of this size.
+fn read(data: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let mut lines = pin!(haft_server::read_lines(Pieces { rest: data, size }));
+    match lines.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(lines) => lines,
+        Poll::Pending => panic!("an input that is ready is read at once"),
     }
 }
 

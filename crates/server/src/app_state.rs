@@ -8,7 +8,7 @@ use haft_runtime::{Runtime, World};
 use tokio::sync::watch;
 
 use crate::ExportTotals;
-use crate::mcp::{Inquiries, Listings, SessionCounts, SharedLives, SuspendedCalls};
+use crate::mcp::{Inquiries, Listings, SessionCounts, SharedSessions, SuspendedCalls};
 use crate::metrics::MetricTotals;
 use crate::rest::{Bulletin, Errands};
 
@@ -30,7 +30,7 @@ pub struct AppState {
     pub(crate) inquiries: Inquiries,
     pub(crate) listings: Listings,
     /// MCP sessions.
-    pub(crate) sessions: SharedLives,
+    pub(crate) sessions: SharedSessions,
     /// Background calls, whose callers did not wait.
     pub(crate) errands: Errands,
     /// Fan-out of ledger events to subscribers.
@@ -51,7 +51,7 @@ impl AppState {
             suspended,
             inquiries: Inquiries::default(),
             listings,
-            sessions: SharedLives::default(),
+            sessions: SharedSessions::default(),
             errands,
             bulletin: Bulletin::default(),
             tally,

@@ -21,7 +21,7 @@ pub use app_state::AppState;
 pub use auth::{Fetch, OAuth};
 pub use listen::{ClientLimits, Entrance, Error, HttpServer, SessionLimits};
 #[doc(hidden)]
-pub use mcp::{checked_lines, input_flaw, tool_call};
+pub use mcp::{input_flaw, read_lines, tool_call};
 pub use mcp::{lines, stdio};
 pub use telemetry::{
     Collector, CollectorReply, ExportTotals, Exporter, Parcel, Post, TelemetrySettings,

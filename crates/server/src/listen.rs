@@ -23,7 +23,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::auth::{AllowedHosts, Doorkeeper, Issuer, OAuth, check_names, establish, metadata};
-use crate::{AppState, a2a, mcp, metrics, rest};
+use crate::mcp::HttpTransport;
+use crate::{AppState, a2a, metrics, rest};
 use front::Front;
 use self_wake::Steady;
 use write_timeout::WriteTimeout;
@@ -243,9 +244,9 @@ fn serve(
 
 fn front(desk: Arc<AppState>, keeper: Doorkeeper, limits: &ClientLimits, stop: &Cancel) -> Front {
     let keeper = Arc::new(keeper);
-    let (mcp, straight) = mcp::service(desk.clone(), limits, stop);
+    let mcp = HttpTransport::new(desk.clone(), limits, stop);
     let known = Router::new()
-        .nest_service("/mcp", mcp)
+        .nest_service("/mcp", mcp.router())
         .nest("/v1", rest::router())
         .merge(a2a::router())
         .merge(metrics::router())
@@ -256,5 +257,5 @@ fn front(desk: Arc<AppState>, keeper: Doorkeeper, limits: &ClientLimits, stop: &
     let open = keeper.issuer.clone().map(metadata).unwrap_or_default();
     let router = open.merge(known).layer(from_fn_with_state(keeper.clone(), check_names));
     let router = router.layer(from_fn_with_state(limits.body, body_timeout::body_within));
-    Front { router, keeper, straight, body: limits.body }
+    Front { router, keeper, mcp, body: limits.body }
 }

@@ -27,7 +27,7 @@ use crate::{AppState, functions};
 pub(crate) use background_calls::{Errand, Errands};
 pub(crate) use batch::run as run_batch;
 pub(crate) use event_fanout::Bulletin;
-pub(crate) use events::{ALIVE, Events};
+pub(crate) use events::{ALIVE, STILL_THERE, event_stream};
 pub(crate) use extract::{AnyBody, By, LARGEST_BODY, PathParams, is_json};
 pub(crate) use invocations::own;
 pub(crate) use native::{refs, traced};

@@ -1,4 +1,4 @@
-//! Request dispatch: tries the MCP fast path before the router.
+//! Request dispatch: MCP messages go straight to their transport, all others through the router.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use tokio::time::timeout;
 
 use super::body_timeout::too_late;
 use crate::auth::Doorkeeper;
-use crate::mcp::{FastPath, LARGEST_REQUEST, unreadable};
+use crate::mcp::{HttpTransport, LARGEST_REQUEST, unreadable};
 
 /// The first handler of every request. Most are tool calls, and the way through all routes and
 /// layers costs them as much as their answers do.
 pub(super) struct Front {
     pub(super) router: Router,
     pub(super) keeper: Arc<Doorkeeper>,
-    pub(super) straight: FastPath,
+    pub(super) mcp: Arc<HttpTransport>,
     /// Timeout for a request body.
     pub(super) body: Duration,
 }
@@ -30,7 +30,7 @@ pub(super) struct Front {
 impl Front {
     pub(super) async fn answer(&self, request: hyper::Request<Incoming>) -> Response {
         let request = request.map(Body::new);
-        if !may_be_a_call(&request) {
+        if !is_mcp_message(&request) {
             return self.by_route(request).await;
         }
         let (mut head, body) = request.into_parts();
@@ -44,13 +44,11 @@ impl Front {
             Err(_) => return too_late(self.body),
         };
         head.extensions.insert(shown.actor.clone());
-        match self.straight.answer(&head, &body).await {
-            Some(answer) => shown.seen_out(answer, &self.keeper),
-            None => self.by_route(Request::from_parts(head, body.into())).await,
-        }
+        let answer = self.mcp.answer(&head, &body).await;
+        shown.seen_out(answer, &self.keeper)
     }
 
-    /// The route of all other requests, boxed because its future is larger than a call's.
+    /// The route of all other requests, boxed because its future is larger than a message's.
     async fn by_route(&self, request: Request) -> Response {
         let routes = TowerToHyperService::new(self.router.clone());
         let Ok(answer) = Box::pin(routes.call(request)).await;
@@ -58,8 +56,8 @@ impl Front {
     }
 }
 
-/// Whether a request may be an MCP call within the size limit.
-fn may_be_a_call(request: &Request) -> bool {
+/// Whether a request is an MCP message within the size limit.
+fn is_mcp_message(request: &Request) -> bool {
     let size = request.body().size_hint().upper();
     request.method() == Method::POST
         && request.uri().path() == "/mcp"

@@ -6,20 +6,26 @@ use std::time::Duration;
 use haft_driver::{Abilities, Inquiry, InquiryKind};
 use haft_model::{Actor, Code, Question, Reported, Stop};
 use haft_runtime::Reply;
-use rmcp::RoleServer;
 use rmcp::model::{
-    ClientCapabilities, ClientResult, CustomRequest, InputRequest, InputRequests,
-    ProgressNotificationParam, ProgressToken, ServerRequest,
+    ClientCapabilities, InputRequest, InputRequests, ProgressNotificationParam, ProgressToken,
 };
-use rmcp::service::RequestContext;
 use serde_json::{Value, json};
+
+use super::client_session::ClientSession;
+use super::outbox::Outbox;
 
 /// Timeout for a person to fill in an elicitation form.
 const FORM: Duration = Duration::from_secs(10 * 60);
 
 /// The client's capabilities, as drivers see them.
-pub(super) fn abilities(told: Option<ClientCapabilities>, remarks: Option<String>) -> Abilities {
-    let Some(told) = told else { return Abilities { remarks, ..Abilities::default() } };
+pub(super) fn abilities(told: &ClientCapabilities) -> Abilities {
+    let kinds = kinds(told);
+    let told = serde_json::to_value(told).unwrap_or_default();
+    Abilities { kinds, told, ..Abilities::default() }
+}
+
+/// The kinds of question that a client answers.
+pub(super) fn kinds(told: &ClientCapabilities) -> BTreeSet<InquiryKind> {
     let mut kinds = BTreeSet::new();
     if let Some(elicitation) = &told.elicitation {
         // Before URL elicitation existed, an empty capability meant forms.
@@ -36,8 +42,7 @@ pub(super) fn abilities(told: Option<ClientCapabilities>, remarks: Option<String
     if told.roots.is_some() {
         kinds.insert(InquiryKind::Roots);
     }
-    let told = serde_json::to_value(&told).unwrap_or_default();
-    Abilities { kinds, told, remarks, ..Abilities::default() }
+    kinds
 }
 
 fn method(kind: InquiryKind) -> &'static str {
@@ -63,7 +68,8 @@ pub(super) fn requests(asked: BTreeMap<String, Inquiry>) -> InputRequests {
 
 /// Asks a client of an older version, one request after the other.
 pub(super) async fn ask(
-    context: &RequestContext<RoleServer>,
+    session: &ClientSession,
+    outbox: &Outbox,
     asked: BTreeMap<String, Inquiry>,
 ) -> Result<BTreeMap<String, Value>, Stop> {
     let mut answers = BTreeMap::new();
@@ -72,26 +78,15 @@ pub(super) async fn ask(
             InquiryKind::Roots => None,
             InquiryKind::Form | InquiryKind::Page | InquiryKind::Sample => Some(inquiry.params),
         };
-        let request = CustomRequest::new(method(inquiry.kind), params);
-        let sent = context.peer.send_request(ServerRequest::CustomRequest(request));
+        let sent = session.ask(outbox, method(inquiry.kind), params);
         let unanswered = |why: String| Stop::new(Code::ApprovalRequired, why);
         let answer = tokio::time::timeout(FORM, sent)
             .await
             .map_err(|_| unanswered("the caller did not answer in time".to_owned()))?
             .map_err(|fault| unanswered(format!("the caller did not answer: {fault}")))?;
-        answers.insert(name, value(answer));
+        answers.insert(name, answer);
     }
     Ok(answers)
-}
-
-fn value(answer: ClientResult) -> Value {
-    serde_json::to_value(answer).unwrap_or_default()
-}
-
-/// Sends progress, where the client asked for it.
-pub(super) async fn progress(context: &RequestContext<RoleServer>, reported: &Reported) {
-    let Some(token) = context.meta.get_progress_token() else { return };
-    let _ = context.peer.notify_progress(progressed(token, reported)).await;
 }
 
 /// A progress notification for a progress token.

@@ -3,50 +3,39 @@
 use std::sync::Arc;
 
 use haft_catalog::Viewer;
-use haft_driver::Abilities;
-use haft_model::{Actor, Call, Envelope, JsonFlaw};
+use haft_model::{Actor, Call, Envelope};
 use haft_runtime::{Background, CallOptions};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use serde_json::{Value, json};
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, ConversationEnd};
 use super::deferred::{found, refused};
+use super::dispatch::Dispatcher;
 use super::listing::Listing;
-use super::request_meta::Heading;
+use super::requester::Requester;
 use super::suspended::SuspensionKey;
 use super::{answer, flaws, inquiries};
 use crate::AppState;
 use crate::deferred::{self, DeferredCall, Own};
 
-/// The client of a tool call, and its capabilities.
-pub(super) struct CallingClient<'r> {
-    pub(super) heading: Heading<'r>,
-    pub(super) actor: Arc<Actor>,
-    pub(super) abilities: Abilities,
-    /// Whether a long call continues as a task.
-    pub(super) background: Background,
-    /// JSON flaw of the arguments' text.
-    pub(super) flaw: Option<JsonFlaw>,
-}
-
 /// The immediate outcome of a request.
-pub(super) enum CallStart {
+enum CallStart {
     /// One of our own tools answered it without a call.
     Answered(Box<CallToolResponse>),
     Called(RunningCall),
 }
 
 /// A running call.
-pub(super) struct RunningCall {
-    pub(super) conversation: Conversation,
-    pub(super) closing: Closing,
+struct RunningCall {
+    conversation: Conversation,
+    closing: Closing,
 }
 
 /// What it takes to finish it.
-pub(super) struct Closing {
+struct Closing {
     /// What the client resumes it with, where it can be asked anything.
-    pub(super) bound: Option<SuspensionKey>,
+    bound: Option<SuspensionKey>,
     promises: bool,
     actor: Arc<Actor>,
     background: Background,
@@ -54,7 +43,7 @@ pub(super) struct Closing {
 
 impl Closing {
     /// The result of a call that ended, or waits for approval.
-    pub(super) async fn answer(
+    async fn answer(
         &self,
         desk: &AppState,
         envelope: &Envelope,
@@ -67,7 +56,7 @@ impl Closing {
     }
 
     /// The result of a call that continues without its client.
-    pub(super) async fn left(
+    async fn left(
         &self,
         desk: &Arc<AppState>,
         envelope: &Envelope,
@@ -80,16 +69,39 @@ impl Closing {
     }
 }
 
+impl Dispatcher {
+    /// `tools/call`.
+    pub(super) async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        by: &Requester,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let listing = by.listing(&self.desk, &request.name);
+        let (conversation, closing) = match self.desk.begin_call(request, by, listing).await? {
+            CallStart::Answered(answer) => return Ok(*answer),
+            CallStart::Called(RunningCall { conversation, closing }) => (conversation, closing),
+        };
+        match self.desk.converse(conversation, closing.bound.as_ref(), by).await? {
+            ConversationEnd::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
+            ConversationEnd::Done(envelope) => closing.answer(&self.desk, &envelope).await,
+            ConversationEnd::Left(left) => {
+                let (envelope, conversation) = *left;
+                Box::pin(closing.left(&self.desk, &envelope, conversation)).await
+            }
+        }
+    }
+}
+
 impl AppState {
     /// Makes the call of a request, on a list that has its tool.
-    pub(super) async fn begin_call(
+    async fn begin_call(
         &self,
         mut request: CallToolRequestParams,
-        client: CallingClient<'_>,
+        by: &Requester,
         listing: &Listing,
     ) -> Result<CallStart, ErrorData> {
-        let CallingClient { heading, actor, abilities, background, mut flaw } = client;
-        let session = heading.session();
+        let (actor, session, mut flaw) = (by.actor.clone(), by.scope(), by.flaw.clone());
+        let (abilities, background) = (by.abilities(), by.background());
         let is_asked = !abilities.kinds.is_empty() || request.request_state.is_some();
         let bound = is_asked.then(|| {
             let about = json!([request.name, request.arguments]);
@@ -130,7 +142,7 @@ impl AppState {
             }
             _ => {
                 let input = Value::Object(request.arguments.unwrap_or_default());
-                let call = heading.call(&actor, listing.tool(&request.name), input);
+                let call = by.call(listing.tool(&request.name), input);
                 let call = Call { flaw, ..call };
                 let manner =
                     CallOptions { background, surface: session, tier, ..CallOptions::default() };

@@ -3,21 +3,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use axum::http::request::Parts;
-use haft_driver::{BackendNews, Cancel, Driver};
+use haft_driver::{BackendNews, Driver};
 use haft_model::DriverId;
 use haft_runtime::World;
-use rmcp::RoleServer;
-use rmcp::model::ResourceUpdatedNotificationParam;
-use rmcp::service::{Peer, RequestContext};
-use rmcp::transport::streamable_http_server::SessionId;
+use rmcp::model::{
+    PromptListChangedNotification, ResourceListChangedNotification, ResourceUpdatedNotification,
+    ResourceUpdatedNotificationParam, ServerNotification, ToolListChangedNotification,
+};
 use tokio::sync::{broadcast, mpsc};
 use tokio::task::JoinSet;
 
-use super::handler::McpHandler;
+use super::client_session::ClientSession;
 use super::listing::LastSeenList;
-use super::request_meta::session_id;
-use super::sessions::{Memory, Presence};
+use crate::AppState;
 
 /// Most notifications buffered for one client.
 const MOST_NEWS: usize = 64;
@@ -26,8 +24,8 @@ const MOST_NEWS: usize = 64;
 const MOST_WATCHED_BYTES: usize = 1024;
 
 /// The resources that a session subscribed to.
-#[derive(Clone, Default)]
-pub(crate) struct WatchedResources(Arc<Mutex<HashSet<String>>>);
+#[derive(Default)]
+pub(super) struct WatchedResources(Mutex<HashSet<String>>);
 
 impl WatchedResources {
     /// Adds a name; false where the session's subscriptions would grow too large.
@@ -41,12 +39,6 @@ impl WatchedResources {
 
     pub(super) fn remove(&self, uri: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
-    }
-
-    /// Copies the subscriptions of the session's previous worker.
-    pub(super) fn copy(&self, other: &WatchedResources) {
-        let watched = other.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = watched;
     }
 
     /// Size of all names, in bytes.
@@ -67,6 +59,36 @@ pub(super) struct ChangeFeed {
 }
 
 impl ChangeFeed {
+    /// Subscribes to all changes: of the viewer's tool list, and of backends.
+    pub(super) fn new(desk: &Arc<AppState>, mut seen: LastSeenList) -> ChangeFeed {
+        let (tell, heard) = mpsc::channel(MOST_NEWS);
+        let mut changes = desk.runtime.changes();
+        let desk = desk.clone();
+        let mut backends =
+            Backends { known: HashMap::new(), listening: JoinSet::new(), tell: tell.clone() };
+        backends.listen(&desk.world());
+        let mut listening = JoinSet::new();
+        listening.spawn(async move {
+            while changes.changed().await.is_ok() {
+                backends.listen(&desk.world());
+                if seen.changed() && tell.send(BackendNews::Tools).await.is_err() {
+                    break;
+                }
+            }
+        });
+        ChangeFeed { heard, _listening: listening }
+    }
+
+    /// The next notification for a session: every changed list, and the resources it watches.
+    pub(super) async fn next_for(&mut self, session: &ClientSession) -> Option<ServerNotification> {
+        loop {
+            match self.next().await? {
+                BackendNews::Resource(uri) if !session.watched.has(&uri) => {}
+                changed => return Some(notification(changed)),
+            }
+        }
+    }
+
     /// The next change. It takes the whole feed, because a task that takes the receiver alone would
     /// drop the listeners.
     pub(super) async fn next(&mut self) -> Option<BackendNews> {
@@ -113,70 +135,14 @@ async fn hand_on(mut news: broadcast::Receiver<BackendNews>, tell: mpsc::Sender<
     }
 }
 
-impl McpHandler {
-    /// Keeps the session of a request from being suspended.
-    pub(super) fn presence(&self, context: &RequestContext<RoleServer>) -> Option<Presence> {
-        let headers = context.extensions.get::<Parts>().map(|parts| &parts.headers);
-        Some(Presence::new(&self.desk.sessions, &headers.and_then(session_id)?))
-    }
-
-    /// Sends notifications to a client, until its session ends or is suspended.
-    pub(super) fn tell_news(
-        &self,
-        session: Option<SessionId>,
-        seen: LastSeenList,
-        peer: Peer<RoleServer>,
-    ) {
-        let over = Cancel::new();
-        if let Some(id) = session {
-            let (level, watched) = (self.level.clone(), self.watched.clone());
-            let memory = Memory { level, watched, over: over.clone() };
-            let mut sessions = self.desk.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.worker_begins(&id, memory);
+/// A change as the notification of it.
+pub(super) fn notification(changed: BackendNews) -> ServerNotification {
+    match changed {
+        BackendNews::Tools => ToolListChangedNotification::default().into(),
+        BackendNews::Prompts => PromptListChangedNotification::default().into(),
+        BackendNews::Resources => ResourceListChangedNotification::default().into(),
+        BackendNews::Resource(uri) => {
+            ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(uri)).into()
         }
-        let (mut news, watched) = (self.news(seen), self.watched.clone());
-        tokio::spawn(async move {
-            loop {
-                let changed = tokio::select! {
-                    changed = news.next() => changed,
-                    // A worker that ended is noticed only at the next send, which may never come.
-                    () = over.cancelled() => None,
-                };
-                let told = match changed {
-                    None => break,
-                    Some(BackendNews::Tools) => peer.notify_tool_list_changed().await,
-                    Some(BackendNews::Prompts) => peer.notify_prompt_list_changed().await,
-                    Some(BackendNews::Resources) => peer.notify_resource_list_changed().await,
-                    Some(BackendNews::Resource(uri)) if watched.has(&uri) => {
-                        peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri))
-                            .await
-                    }
-                    Some(BackendNews::Resource(_)) => Ok(()),
-                };
-                if told.is_err() {
-                    break;
-                }
-            }
-        });
-    }
-
-    /// Subscribes to all changes: of the viewer's tool list, and of backends.
-    pub(super) fn news(&self, mut seen: LastSeenList) -> ChangeFeed {
-        let (tell, heard) = mpsc::channel(MOST_NEWS);
-        let mut changes = self.desk.runtime.changes();
-        let desk = self.desk.clone();
-        let mut backends =
-            Backends { known: HashMap::new(), listening: JoinSet::new(), tell: tell.clone() };
-        backends.listen(&desk.world());
-        let mut listening = JoinSet::new();
-        listening.spawn(async move {
-            while changes.changed().await.is_ok() {
-                backends.listen(&desk.world());
-                if seen.changed() && tell.send(BackendNews::Tools).await.is_err() {
-                    break;
-                }
-            }
-        });
-        ChangeFeed { heard, _listening: listening }
     }
 }

@@ -12,15 +12,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
 use haft_runtime::{CallOptions, Leave, Patience, Prompt, Receipt, Reply, Runtime};
+use rmcp::ErrorData;
 use rmcp::model::{InputRequests, InputRequiredResult};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::asking::{self, ApprovalForm};
-use super::handler::McpHandler;
+use super::client_session::ClientSession;
+use super::requester::{Lifecycle, Requester};
 use super::suspended::SuspensionKey;
 use crate::AppState;
 
@@ -202,41 +202,46 @@ impl Conversation {
     }
 }
 
-impl McpHandler {
+impl AppState {
     /// Runs a conversation until the call ends, or until its client has to resume it with answers.
     pub(super) async fn converse(
         &self,
         mut conversation: Conversation,
         bound: Option<&SuspensionKey>,
-        context: &RequestContext<RoleServer>,
+        by: &Requester,
     ) -> Result<ConversationEnd, ErrorData> {
-        let modern = super::is_modern(context);
         loop {
             if let Some(bound) = bound.filter(|_| conversation.unanswered().is_some()) {
                 return Ok(ConversationEnd::Asks(Box::new(
-                    self.desk.suspended.keep(conversation, bound),
+                    self.suspended.keep(conversation, bound),
                 )));
             }
             let news = tokio::select! {
+                biased;
                 news = conversation.next() => news,
                 // Dropping the conversation cancels the call.
-                () = context.ct.cancelled() => {
+                () = by.cancelled() => {
                     return Err(ErrorData::internal_error("the call was called off", None));
                 }
             };
             // Rare branches are boxed, to keep the futures of all calls small.
             match news {
                 None => return Err(ErrorData::internal_error("the call was lost", None)),
-                Some(CallEvent::Progress(reported)) => {
-                    Box::pin(asking::progress(context, &reported)).await;
-                }
-                Some(CallEvent::Remark(remark)) => Box::pin(self.remark(context, remark)).await,
-                Some(CallEvent::Asked { asked, reply }) if modern && bound.is_some() => {
-                    conversation.wait_for(asking::requests(asked), reply);
-                }
-                Some(CallEvent::Asked { asked, reply }) => {
-                    let _ = reply.send(Box::pin(asking::ask(context, asked)).await);
-                }
+                Some(CallEvent::Progress(reported)) => Box::pin(by.progress(&reported)).await,
+                Some(CallEvent::Remark(remark)) => Box::pin(by.remark(remark)).await,
+                Some(CallEvent::Asked { asked, reply }) => match &by.lifecycle {
+                    Lifecycle::SelfContained(_) if bound.is_some() => {
+                        conversation.wait_for(asking::requests(asked), reply);
+                    }
+                    Lifecycle::SelfContained(_) => {
+                        let words = "the caller cannot be asked";
+                        let _ = reply.send(Err(Stop::new(Code::ApprovalRequired, words)));
+                    }
+                    Lifecycle::Session(session) => {
+                        let answers = Box::pin(ask_unless_cancelled(session, asked, by)).await?;
+                        let _ = reply.send(answers);
+                    }
+                },
                 Some(CallEvent::Left(envelope)) => {
                     return Ok(ConversationEnd::Left(Box::new((*envelope, conversation))));
                 }
@@ -245,6 +250,18 @@ impl McpHandler {
                 }
             }
         }
+    }
+}
+
+/// Asks a client of 2025, unless it cancels the request meanwhile.
+async fn ask_unless_cancelled(
+    session: &ClientSession,
+    asked: BTreeMap<String, Inquiry>,
+    by: &Requester,
+) -> Result<Answers, ErrorData> {
+    tokio::select! {
+        answers = asking::ask(session, &by.outbox, asked) => Ok(answers),
+        () = by.cancelled() => Err(ErrorData::internal_error("the call was called off", None)),
     }
 }
 

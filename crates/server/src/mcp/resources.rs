@@ -6,14 +6,14 @@ use haft_model::{Actor, Digest, InvocationId};
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents};
 
-use super::handler::McpHandler;
+use super::dispatch::Dispatcher;
 
 /// URI scheme of our own resources.
 pub(super) const OURS: &str = "haft://";
 
-impl McpHandler {
+impl Dispatcher {
     /// The bytes of a call that the actor may see.
-    pub(super) async fn read(
+    pub(super) async fn read_payload(
         &self,
         uri: &str,
         actor: &Actor,

@@ -2,13 +2,11 @@
 
 use haft_ledger::Run;
 use haft_model::{Actor, Audience, Envelope, Event, InvocationId, Stop, Timestamp};
-use haft_runtime::{Background, Reader};
+use haft_runtime::Reader;
+use rmcp::ErrorData;
 use rmcp::model::{
-    ClientCapabilities, CreateTaskResult, DetailedTask, GetTaskResult, InputResponses, Task,
-    TaskPayload,
+    CreateTaskResult, DetailedTask, GetTaskResult, InputResponses, Task, TaskPayload,
 };
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 
 use super::answer;
 use crate::AppState;
@@ -16,19 +14,6 @@ use crate::app_state::told;
 
 /// Poll interval for clients, in milliseconds.
 const LOOK_MS: u64 = 1000;
-
-/// Whether a long call continues as a task for a client of 2026-07-28: it does where the client has
-/// the capability.
-pub(super) fn background(told: &ClientCapabilities) -> Background {
-    if told.supports_tasks() { Background::Leave } else { Background::Unknown }
-}
-
-/// The same for a request. Before 2026-07-28 no result could be a task, and a client that claims
-/// tasks in `initialize` takes one for a broken result all the same.
-pub(super) fn background_of(context: &RequestContext<RoleServer>) -> Background {
-    let told = context.client_capabilities().filter(|_| super::is_modern(context));
-    told.map_or(Background::Unknown, |told| background(&told))
-}
 
 impl AppState {
     /// The result that creates a task.

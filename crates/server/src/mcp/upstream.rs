@@ -3,22 +3,22 @@
 //! Each request to one of them is a call of its own, through every stage.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::task::Poll;
 
-use haft_driver::UPSTREAM_REQUEST;
+use haft_driver::{BoxFuture, UPSTREAM_REQUEST};
 use haft_model::Envelope;
 use haft_runtime::CallOptions;
+use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, InputRequiredResult, InputResponses};
-use rmcp::service::RequestContext;
-use rmcp::{ErrorData, RoleServer};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use tokio::task::JoinSet;
 
 use super::conversation::{Conversation, ConversationEnd};
-use super::handler::McpHandler;
-use super::request_meta::Heading;
+use super::dispatch::Dispatcher;
+use super::requester::Requester;
 use super::suspended::SuspensionKey;
-use super::{answer, asking, flaws};
+use super::{answer, flaws};
 
 /// What a client brings back after an elicitation.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub(super) enum UpstreamReply<T> {
     Asks(InputRequiredResult),
 }
 
-impl McpHandler {
+impl Dispatcher {
     /// Drivers with more than tools, in id order.
     fn backends(&self) -> Vec<String> {
         let world = self.desk.world();
@@ -48,20 +48,16 @@ impl McpHandler {
         &self,
         method: &str,
         field: &str,
-        context: &RequestContext<RoleServer>,
+        by: &Requester,
     ) -> Vec<(String, Value)> {
-        let mut asking = JoinSet::new();
-        for driver in self.backends() {
-            let (wire, context, method) = (self.clone(), context.clone(), method.to_owned());
-            asking.spawn(async move {
-                let params = Value::Object(Map::new());
-                let told =
-                    wire.ask(&driver, &method, params, UpstreamInputs::default(), &context).await;
+        let asking = self.backends().into_iter().map(|driver| -> BoxFuture<'_, _> {
+            Box::pin(async move {
+                let (params, brought) = (Value::Object(Map::new()), UpstreamInputs::default());
+                let told = self.ask(&driver, method, params, brought, by).await;
                 (driver, told)
-            });
-        }
-        let mut told = asking.join_all().await;
-        told.sort_by(|(one, _), (other, _)| one.cmp(other));
+            })
+        });
+        let told = join_all(asking.collect()).await;
         let mut found = Vec::new();
         for (driver, told) in told {
             let Ok(UpstreamReply::Complete(mut value)) = told else { continue };
@@ -78,14 +74,14 @@ impl McpHandler {
         method: &str,
         params: Value,
         brought: UpstreamInputs,
-        context: &RequestContext<RoleServer>,
+        by: &Requester,
     ) -> Result<Option<UpstreamReply<T>>, ErrorData> {
-        flaws::refuse(self.flaw(context))?;
+        flaws::refuse(by.flaw.clone())?;
         let mut refusal = None;
         let mut brought = Some(brought);
         for (driver, params) in routes(self.backends(), params) {
             let brought = brought.take().unwrap_or_default();
-            match Box::pin(self.ask(&driver, method, params, brought, context)).await {
+            match Box::pin(self.ask(&driver, method, params, brought, by)).await {
                 Ok(UpstreamReply::Complete(value)) => {
                     let read = serde_json::from_value(value).map_err(|fault| {
                         ErrorData::internal_error(format!("the backend's answer: {fault}"), None)
@@ -106,11 +102,9 @@ impl McpHandler {
         method: &str,
         params: Value,
         brought: UpstreamInputs,
-        context: &RequestContext<RoleServer>,
+        by: &Requester,
     ) -> Result<UpstreamReply<Value>, ErrorData> {
-        let _presence = self.presence(context);
-        let actor = self.who(context);
-        let bound = SuspensionKey::new(&actor, method, params.clone());
+        let bound = SuspensionKey::new(&by.actor, method, params.clone());
         let conversation = match &brought.state {
             Some(state) => {
                 let mut conversation = self.desk.suspended.take(state, &bound)?;
@@ -119,21 +113,34 @@ impl McpHandler {
             }
             None => {
                 let input = json!({ "driver": driver, "method": method, "params": params });
-                let heading = Heading::of(context);
-                let call = heading.call(&actor, UPSTREAM_REQUEST.to_owned(), input);
-                let can =
-                    asking::abilities(context.client_capabilities(), self.wants_remarks(context));
-                let surface = heading.session();
-                let manner = CallOptions { surface, ..CallOptions::default() };
-                Conversation::begin(&self.desk, call, can, manner)
+                let call = by.call(UPSTREAM_REQUEST.to_owned(), input);
+                let manner = CallOptions { surface: by.scope(), ..CallOptions::default() };
+                Conversation::begin(&self.desk, call, by.abilities(), manner)
             }
         };
-        match self.converse(conversation, Some(&bound), context).await? {
+        match self.desk.converse(conversation, Some(&bound), by).await? {
             ConversationEnd::Asks(asks) => Ok(UpstreamReply::Asks(*asks)),
             ConversationEnd::Done(envelope) => value(*envelope).map(UpstreamReply::Complete),
             ConversationEnd::Left(left) => value(left.0).map(UpstreamReply::Complete),
         }
     }
+}
+
+/// Runs futures side by side in the task that awaits them, which takes the messages of each.
+async fn join_all<T>(mut running: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut ended: Vec<Option<T>> = running.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, end) in running.iter_mut().zip(&mut ended) {
+            if end.is_none()
+                && let Poll::Ready(value) = future.as_mut().poll(context)
+            {
+                *end = Some(value);
+            }
+        }
+        if ended.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    ended.into_iter().flatten().collect()
 }
 
 /// The value of a successful call.

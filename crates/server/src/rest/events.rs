@@ -9,7 +9,6 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, header};
-use axum::response::sse::Event;
 use axum::response::{IntoResponse as _, Response};
 use futures_core::Stream;
 use haft_runtime::Reader;
@@ -33,7 +32,7 @@ const SLOWEST: Duration = Duration::from_secs(30);
 pub(crate) const ALIVE: Duration = Duration::from_secs(15);
 
 /// Keep-alive comment.
-const STILL_THERE: Bytes = Bytes::from_static(b":\n\n");
+pub(crate) const STILL_THERE: Bytes = Bytes::from_static(b":\n\n");
 
 /// Start position of a stream.
 #[derive(Deserialize)]
@@ -69,8 +68,13 @@ pub(super) async fn follow(
     // One event is buffered for a client, shared with all others.
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(Teller { desk, reader, ear, seen, sender }.tell(news));
+    Ok(event_stream(receiver))
+}
+
+/// A response with the frames of an event stream.
+pub(crate) fn event_stream(frames: mpsc::Receiver<Bytes>) -> Response {
     let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    Ok((head, Body::from_stream(Frames(receiver))).into_response())
+    (head, Body::from_stream(Frames(frames))).into_response()
 }
 
 /// The frames of one connection, as they go over the wire.
@@ -81,23 +85,6 @@ impl Stream for Frames {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(context).map(|frame| frame.map(Ok))
-    }
-}
-
-/// The events of one connection.
-pub(crate) struct Events(mpsc::Receiver<Event>);
-
-impl Events {
-    pub(crate) fn new(events: mpsc::Receiver<Event>) -> Events {
-        Events(events)
-    }
-}
-
-impl Stream for Events {
-    type Item = Result<Event, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(Ok))
     }
 }
 

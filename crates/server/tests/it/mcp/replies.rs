@@ -1,4 +1,4 @@
-//! MCP fast path: calls that it answers, and those that it leaves to the library.
+//! MCP replies over HTTP: one document, or a stream that may be resumed.
 
 use std::time::Duration;
 
@@ -109,4 +109,49 @@ async fn an_answer_that_takes_long_begins_as_a_stream() {
     // A client that leaves a stream cancels the call, as one that leaves before it does.
     drop(stream);
     tokio::time::timeout(PATIENCE, stage.told.notified()).await.unwrap();
+}
+
+/// The rest of a stream, from its next line on, until it is silent or ends.
+async fn events(stream: &mut BufReader<TcpStream>, last: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    while !lines.last().is_some_and(|line: &String| line.contains(last)) {
+        let mut line = String::new();
+        let read = tokio::time::timeout(PATIENCE, stream.read_line(&mut line)).await.unwrap();
+        assert_ne!(read.unwrap(), 0, "{lines:?}");
+        if line.starts_with("id: ") || line.starts_with("data:") {
+            lines.push(line.trim_end().to_owned());
+        }
+    }
+    lines
+}
+
+#[tokio::test]
+async fn lost_stream_resumes_after_the_last_event() {
+    let stage = Stage::new().await;
+    let session = stage.session(json!({ "elicitation": {} })).await;
+    let head = format!(
+        "Host: {}\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Type: application/json\r\nMCP-Protocol-Version: 2025-11-25\r\n\
+         Mcp-Session-Id: {session}\r\n",
+        stage.address
+    );
+    let body = call(1, "curious", "").to_string();
+    let mut stream = BufReader::new(TcpStream::connect(stage.address).await.unwrap());
+    let post = format!("POST /mcp HTTP/1.1\r\n{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(post.as_bytes()).await.unwrap();
+    let asked = events(&mut stream, "elicitation/create").await;
+    assert_eq!(asked[..3], ["id: 0/0", "data:", "id: 1/0"], "the priming event: {asked:?}");
+    drop(stream);
+    // The call waits for its answer although its stream is lost.
+    let answer = json!({ "action": "accept", "content": { "name": "Ana" } });
+    stage.say(&session, json!({ "jsonrpc": "2.0", "id": 0, "result": answer })).await;
+    for (last, expected) in [("1/0", vec!["id: 2/0"]), ("0/0", vec!["id: 1/0", "id: 2/0"])] {
+        let mut again = BufReader::new(TcpStream::connect(stage.address).await.unwrap());
+        let get = format!("GET /mcp HTTP/1.1\r\n{head}Last-Event-ID: {last}\r\n\r\n");
+        again.write_all(get.as_bytes()).await.unwrap();
+        let rest = events(&mut again, "structuredContent").await;
+        let ids = rest.iter().map(String::as_str).filter(|line| line.starts_with("id: "));
+        let ids: Vec<&str> = ids.collect();
+        assert_eq!(ids, expected, "after {last}: {rest:?}");
+    }
 }
