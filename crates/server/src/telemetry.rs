@@ -5,6 +5,8 @@
 
 mod collector;
 mod exporter;
+mod otlp;
+mod protobuf;
 mod spans;
 
 pub use collector::{Collector, TelemetrySettings};

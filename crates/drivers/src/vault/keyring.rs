@@ -4,6 +4,7 @@
 //! prompts to unlock the keyring, because the caller may not sit at its screen.
 
 mod bus;
+mod dbus;
 
 use std::time::Duration;
 
@@ -29,7 +30,7 @@ impl KeyringEntry {
     /// Reads the value; `None` where the entry does not exist.
     pub(super) async fn value(&self) -> Result<Option<Secret>, Stop> {
         self.in_time(async {
-            let bus = self.opened().await?;
+            let mut bus = self.opened().await?;
             match bus.find(&self.service, &self.user).await? {
                 Some(item) => bus.read(&item).await.map(Some),
                 None => Ok(None),
@@ -41,7 +42,7 @@ impl KeyringEntry {
     /// Stores a value, in place of the old one.
     pub(super) async fn put(&self, value: &Secret) -> Result<(), Stop> {
         self.in_time(async {
-            let bus = self.opened().await?;
+            let mut bus = self.opened().await?;
             match bus.find(&self.service, &self.user).await? {
                 Some(item) => bus.replace(&item, value).await,
                 None => bus.create(&self.slug, &self.service, &self.user, value).await,
@@ -53,7 +54,7 @@ impl KeyringEntry {
     /// Deletes the entry; returns whether it existed.
     pub(super) async fn remove(&self) -> Result<bool, Stop> {
         self.in_time(async {
-            let bus = self.opened().await?;
+            let mut bus = self.opened().await?;
             match bus.find(&self.service, &self.user).await? {
                 Some(item) => bus.delete(&item).await.map(|()| true),
                 None => Ok(false),

@@ -7,19 +7,13 @@ use haft_driver::{BoxFuture, Cancel};
 use haft_ledger::Story;
 use haft_model::{InvocationId, Stop};
 use haft_runtime::Runtime;
-use opentelemetry_proto::tonic::collector::trace::v1::{
-    ExportTraceServiceRequest, ExportTraceServiceResponse,
-};
-use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
-use prost::Message as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
 use super::Collector;
+use super::otlp::{ExportRequest, Span, rejected_spans};
 use super::spans::{Content, spans, text};
 
 /// How long calls are gathered for one batch, and the most calls in it.
@@ -107,31 +101,21 @@ impl Exporter {
 impl Collector {
     /// Tests the collector with a request without spans.
     pub async fn tried(&self, post: &Post) -> Result<(), String> {
-        let answer = post(self.parcel(Vec::new())).await?;
+        let answer = post(self.parcel(&[])).await?;
         match answer.status {
             200..=299 => Ok(()),
             status => Err(format!("it answered with {status}")),
         }
     }
 
-    fn parcel(&self, spans: Vec<Span>) -> Parcel {
-        let attributes = self.resource.iter().map(|(name, value)| text(name, value)).collect();
-        let scope = InstrumentationScope {
-            name: "haft".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            ..InstrumentationScope::default()
-        };
-        let scope_spans = vec![ScopeSpans { scope: Some(scope), spans, ..ScopeSpans::default() }];
-        let resource = Some(Resource { attributes, ..Resource::default() });
-        let all = ResourceSpans { resource, scope_spans, ..ResourceSpans::default() };
+    fn parcel(&self, spans: &[Span]) -> Parcel {
+        let resource: Vec<_> =
+            self.resource.iter().map(|(name, value)| text(name, value)).collect();
+        let (scope_name, scope_version) = ("haft", env!("CARGO_PKG_VERSION"));
+        let request = ExportRequest { resource: &resource, scope_name, scope_version, spans };
         let mut headers = self.headers.clone();
         headers.push(("content-type".to_owned(), "application/x-protobuf".to_owned()));
-        Parcel {
-            url: self.url.clone(),
-            headers,
-            body: ExportTraceServiceRequest { resource_spans: vec![all] }.encode_to_vec(),
-            patience: self.patience,
-        }
+        Parcel { url: self.url.clone(), headers, body: request.encode(), patience: self.patience }
     }
 }
 
@@ -219,7 +203,7 @@ impl Sender {
 
     /// Sends spans, with retries, until shutdown.
     async fn sent(&self, spans: Vec<Span>) -> Result<(), String> {
-        let Parcel { url, headers, body, patience } = self.collector.parcel(spans);
+        let Parcel { url, headers, body, patience } = self.collector.parcel(&spans);
         let mut pause = FIRST_PAUSE;
         for tried in 1.. {
             let last = tried >= MOST_TRIES || self.closing.is_cancelled();
@@ -262,9 +246,8 @@ impl Sender {
 
 /// A collector may accept a request and reject spans in it.
 fn taken(body: &[u8]) -> Result<(), String> {
-    let answer = ExportTraceServiceResponse::decode(body).unwrap_or_default();
-    match answer.partial_success.map(|part| part.rejected_spans) {
-        Some(refused @ 1..) => Err(format!("the collector refused {refused} spans")),
+    match rejected_spans(body) {
+        refused @ 1.. => Err(format!("the collector refused {refused} spans")),
         _ => Ok(()),
     }
 }

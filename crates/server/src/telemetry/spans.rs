@@ -7,11 +7,9 @@ use haft_ledger::{Attempt, Judgement, Story};
 use haft_model::{
     CallPhase, Code, Digest, PhaseOutcome, Timestamp, ToolKey, Trace, Verdict, span_of,
 };
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
-use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
-use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use opentelemetry_proto::tonic::trace::v1::{self as otlp, Span};
 use serde_json::Value;
+
+use super::otlp::{AttributeValue, ErrorStatus, KeyValue, Span, SpanKind};
 
 /// Redacted input and result of a call, for settings that ask for content.
 #[derive(Default)]
@@ -74,12 +72,11 @@ fn whole(story: &Story, trace: Option<&Trace>, content: Option<&Content>) -> Spa
         span_id: span_id.unwrap_or_else(|| part_id(id, "whole", 0)),
         parent_span_id: trace.and_then(|trace| hex(&trace.parent, 8)).unwrap_or_default(),
         name,
-        kind: SpanKind::Internal.into(),
+        kind: SpanKind::Internal,
         start_time_unix_nano: nanos(story.created_at),
         end_time_unix_nano: nanos(story.ended_at.unwrap_or(story.created_at)),
         attributes: attributes(story, tool, content),
         status: status(story.error_code, content.and_then(|content| content.message.clone())),
-        ..Span::default()
     }
 }
 
@@ -157,11 +154,11 @@ impl Parts<'_> {
             span_id: id,
             parent_span_id: self.whole.span_id.clone(),
             name,
-            kind: SpanKind::Internal.into(),
+            kind: SpanKind::Internal,
             start_time_unix_nano: within(from),
             end_time_unix_nano: within(to.max(from)),
             attributes,
-            ..Span::default()
+            status: None,
         });
     }
 
@@ -204,7 +201,7 @@ impl Parts<'_> {
         let name = format!("attempt {}", attempt.driver);
         self.add(name, attempt.started_at, to, about);
         if let Some(span) = self.spans.last_mut() {
-            span.kind = SpanKind::Client.into();
+            span.kind = SpanKind::Client;
         }
         self.ended(attempt.code);
     }
@@ -220,23 +217,17 @@ impl Parts<'_> {
 
 /// Success is left unset, as the conventions want it. An error message may repeat an input, so it
 /// is included only where content is.
-fn status(code: Option<Code>, message: Option<String>) -> Option<otlp::Status> {
+fn status(code: Option<Code>, message: Option<String>) -> Option<ErrorStatus> {
     let code = code?;
-    let message = message.unwrap_or_else(|| code.name().to_owned());
-    Some(otlp::Status { message, code: StatusCode::Error.into() })
+    Some(ErrorStatus { message: message.unwrap_or_else(|| code.name().to_owned()) })
 }
 
 pub(super) fn text(key: &str, value: impl Into<String>) -> KeyValue {
-    attribute(key, any_value::Value::StringValue(value.into()))
+    KeyValue { key: key.to_owned(), value: AttributeValue::Text(value.into()) }
 }
 
 fn number(key: &str, value: i64) -> KeyValue {
-    attribute(key, any_value::Value::IntValue(value))
-}
-
-fn attribute(key: &str, value: any_value::Value) -> KeyValue {
-    let value = Some(AnyValue { value: Some(value) });
-    KeyValue { key: key.to_owned(), value, ..KeyValue::default() }
+    KeyValue { key: key.to_owned(), value: AttributeValue::Integer(value) }
 }
 
 fn nanos(at: Timestamp) -> u64 {

@@ -4,10 +4,12 @@
 
 mod codes;
 mod decisions;
+mod duplicates;
 mod edges;
 mod glossary;
 mod guide_paths;
 mod invariants;
+mod licences;
 mod links;
 mod manifest_fields;
 mod repository;

@@ -65,6 +65,10 @@ pub(crate) fn files(under: &str) -> Vec<File> {
 }
 
 fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
+    // A target folder of another name, such as that of `CARGO_TARGET_DIR`.
+    if folder.join("CACHEDIR.TAG").exists() {
+        return;
+    }
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if FOREIGN.iter().any(|name| entry.file_name() == *name) {
             continue;

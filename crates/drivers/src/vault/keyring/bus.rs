@@ -1,12 +1,9 @@
 //! Secret Service protocol: the D-Bus calls to the keyring.
 
-use std::collections::HashMap;
-
 use haft_model::Secret;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use zbus::connection::Builder;
-use zbus::{Connection, ObjectPath, OwnedObjectPath, OwnedVariant, Type, Variant};
+
+use super::dbus::wire::{Reader, Writer};
+use super::dbus::{Arguments, CallError, Connection, Method};
 
 const NAME: &str = "org.freedesktop.secrets";
 const ROOT: &str = "/org/freedesktop/secrets";
@@ -29,35 +26,39 @@ pub(super) enum KeyringFault {
     Other(String),
 }
 
-/// The Secret struct of the protocol: session, parameters, value and content type.
-type SecretStruct = (OwnedObjectPath, Vec<u8>, Vec<u8>, String);
-
 /// An open session with the keyring, which ends with its connection.
 pub(super) struct Bus {
     connection: Connection,
-    session: OwnedObjectPath,
+    session: String,
 }
 
 impl Bus {
     /// Opens a session without encryption: only programs of the same user read this bus, and each
     /// of those can ask the keyring itself.
     pub(super) async fn open(address: &str) -> Result<Bus, KeyringFault> {
-        let connection =
-            Builder::address(address).build().await.map_err(|_| KeyringFault::NoBus)?;
-        let wish = ("plain", Variant::from(""));
-        let (_, session): (OwnedVariant, OwnedObjectPath) =
-            call(&connection, ROOT, SERVICE, "OpenSession", &wish).await?;
-        Ok(Bus { connection, session })
+        let connection = Connection::open(address).await.map_err(|_| KeyringFault::NoBus)?;
+        let mut bus = Bus { connection, session: String::new() };
+        let wish = arguments("sv", |body| {
+            body.text("plain");
+            body.signature("s");
+            body.text("");
+        });
+        let mut opened = bus.call(ROOT, SERVICE, "OpenSession", wish, "vo").await?;
+        opened.text_variant().ok_or_else(unreadable)?;
+        bus.session = opened.text().ok_or_else(unreadable)?;
+        Ok(bus)
     }
 
-    /// The only entry of this service and user; `None` where there is none.
+    /// The only entry of this service and user, by its object path; `None` where there is none.
     pub(super) async fn find(
-        &self,
+        &mut self,
         service: &str,
         user: &str,
-    ) -> Result<Option<OwnedObjectPath>, KeyringFault> {
-        let (mut open, locked): (Vec<OwnedObjectPath>, Vec<OwnedObjectPath>) =
-            self.call(ROOT, SERVICE, "SearchItems", &(named(service, user),)).await?;
+    ) -> Result<Option<String>, KeyringFault> {
+        let wish = arguments("a{ss}", |body| named(body, service, user));
+        let mut found = self.call(ROOT, SERVICE, "SearchItems", wish, "aoao").await?;
+        let mut open = found.texts().ok_or_else(unreadable)?;
+        let locked = found.texts().ok_or_else(unreadable)?;
         match (open.len() + locked.len(), open.pop()) {
             // Some keyrings hide their entries while they are locked.
             (0, _) => match self.collection().await? {
@@ -70,22 +71,20 @@ impl Bus {
         }
     }
 
-    pub(super) async fn read(&self, item: &ObjectPath<'_>) -> Result<Secret, KeyringFault> {
-        let (carried,): (SecretStruct,) =
-            self.call(item.as_str(), ITEM, "GetSecret", &(&self.session,)).await?;
-        String::from_utf8(carried.2).map(Secret::new).map_err(|_| KeyringFault::NotText)
+    pub(super) async fn read(&mut self, item: &str) -> Result<Secret, KeyringFault> {
+        let wish = arguments("o", |body| body.text(&self.session));
+        let mut secret = self.call(item, ITEM, "GetSecret", wish, "(oayays)").await?;
+        let value = secret_value(&mut secret).ok_or_else(unreadable)?;
+        String::from_utf8(value).map(Secret::new).map_err(|_| KeyringFault::NotText)
     }
 
-    pub(super) async fn replace(
-        &self,
-        item: &ObjectPath<'_>,
-        value: &Secret,
-    ) -> Result<(), KeyringFault> {
-        self.call(item.as_str(), ITEM, "SetSecret", &(self.carried(value),)).await
+    pub(super) async fn replace(&mut self, item: &str, value: &Secret) -> Result<(), KeyringFault> {
+        let wish = arguments("(oayays)", |body| self.carry(body, value));
+        self.call(item, ITEM, "SetSecret", wish, "").await.map(|_| ())
     }
 
     pub(super) async fn create(
-        &self,
+        &mut self,
         label: &str,
         service: &str,
         user: &str,
@@ -94,95 +93,113 @@ impl Bus {
         let collection = self.collection().await?.ok_or_else(|| {
             KeyringFault::Other("it has no default collection to keep something in".to_owned())
         })?;
-        let about = HashMap::from([
-            ("org.freedesktop.Secret.Item.Label", Variant::from(label)),
-            ("org.freedesktop.Secret.Item.Attributes", Variant::from(named(service, user))),
-        ]);
-        let wish = (about, self.carried(value), true);
-        let (_, prompt): (OwnedObjectPath, OwnedObjectPath) =
-            self.call(collection.as_str(), COLLECTION, "CreateItem", &wish).await?;
-        unprompted(&prompt)
+        let wish = arguments("a{sv}(oayays)b", |body| {
+            body.array(8, |about| {
+                about.align(8);
+                about.text("org.freedesktop.Secret.Item.Label");
+                about.signature("s");
+                about.text(label);
+                about.align(8);
+                about.text("org.freedesktop.Secret.Item.Attributes");
+                about.signature("a{ss}");
+                named(about, service, user);
+            });
+            self.carry(body, value);
+            body.flag(true);
+        });
+        let mut made = self.call(&collection, COLLECTION, "CreateItem", wish, "oo").await?;
+        made.text().ok_or_else(unreadable)?;
+        unprompted(&mut made)
     }
 
-    pub(super) async fn delete(&self, item: &ObjectPath<'_>) -> Result<(), KeyringFault> {
-        let (prompt,): (OwnedObjectPath,) = self.call(item.as_str(), ITEM, "Delete", &()).await?;
-        unprompted(&prompt)
+    pub(super) async fn delete(&mut self, item: &str) -> Result<(), KeyringFault> {
+        let wish = arguments("", |_| {});
+        unprompted(&mut self.call(item, ITEM, "Delete", wish, "o").await?)
     }
 
     /// The default collection, where new entries go.
-    async fn collection(&self) -> Result<Option<OwnedObjectPath>, KeyringFault> {
-        let (found,): (OwnedObjectPath,) =
-            self.call(ROOT, SERVICE, "ReadAlias", &("default",)).await?;
-        Ok((found.as_str() != NOTHING).then_some(found))
+    async fn collection(&mut self) -> Result<Option<String>, KeyringFault> {
+        let wish = arguments("s", |body| body.text("default"));
+        let mut alias = self.call(ROOT, SERVICE, "ReadAlias", wish, "o").await?;
+        let found = alias.text().ok_or_else(unreadable)?;
+        Ok((found != NOTHING).then_some(found))
     }
 
-    async fn is_locked(&self, collection: &ObjectPath<'_>) -> Result<bool, KeyringFault> {
-        let wish = (COLLECTION, "Locked");
-        let (locked,): (OwnedVariant,) =
-            self.call(collection.as_str(), "org.freedesktop.DBus.Properties", "Get", &wish).await?;
-        bool::try_from(locked).map_err(fault)
+    async fn is_locked(&mut self, collection: &str) -> Result<bool, KeyringFault> {
+        let wish = arguments("ss", |body| {
+            body.text(COLLECTION);
+            body.text("Locked");
+        });
+        let properties = "org.freedesktop.DBus.Properties";
+        let mut property = self.call(collection, properties, "Get", wish, "v").await?;
+        property.flag_variant().ok_or_else(unreadable)
     }
 
-    fn carried<'a>(
-        &'a self,
-        value: &'a Secret,
-    ) -> (&'a ObjectPath<'a>, &'a [u8], &'a [u8], &'a str) {
-        (&self.session, &[], value.expose().as_bytes(), "text/plain")
+    /// Writes the Secret struct of the protocol: session, parameters, value and content type.
+    fn carry(&self, body: &mut Writer, value: &Secret) {
+        body.align(8);
+        body.text(&self.session);
+        body.bytes(&[]);
+        body.bytes(value.expose().as_bytes());
+        body.text("text/plain");
     }
 
-    async fn call<B, A>(
-        &self,
+    async fn call(
+        &mut self,
         path: &str,
-        of: &str,
-        method: &str,
-        wish: &B,
-    ) -> Result<A, KeyringFault>
-    where
-        B: Serialize + Type,
-        A: DeserializeOwned + Type,
-    {
-        call(&self.connection, path, of, method, wish).await
+        interface: &str,
+        member: &str,
+        wish: Arguments,
+        expected: &str,
+    ) -> Result<Reader, KeyringFault> {
+        let method = Method { destination: NAME, path, interface, member };
+        self.connection.call(&method, wish, expected).await.map_err(fault)
     }
 }
 
-async fn call<B, A>(
-    connection: &Connection,
-    path: &str,
-    of: &str,
-    method: &str,
-    wish: &B,
-) -> Result<A, KeyringFault>
-where
-    B: Serialize + Type,
-    A: DeserializeOwned + Type,
-{
-    let answer = connection.call_method(Some(NAME), path, Some(of), method, wish).await;
-    answer.map_err(fault)?.body().deserialize().map_err(fault)
+fn arguments(signature: &'static str, fill: impl FnOnce(&mut Writer)) -> Arguments {
+    let mut body = Writer::default();
+    fill(&mut body);
+    Arguments { signature, body }
 }
 
-/// The attributes of an entry; libraries of other languages use the same two.
-fn named<'a>(service: &'a str, user: &'a str) -> HashMap<&'static str, &'a str> {
-    HashMap::from([("service", service), ("username", user)])
+/// Reads the value of a Secret struct.
+fn secret_value(body: &mut Reader) -> Option<Vec<u8>> {
+    body.structure()?;
+    body.text()?;
+    body.byte_array()?;
+    body.byte_array()
+}
+
+/// Writes the attributes of an entry; libraries of other languages use the same two.
+fn named(body: &mut Writer, service: &str, user: &str) {
+    body.array(8, |attributes| {
+        for (key, value) in [("service", service), ("username", user)] {
+            attributes.align(8);
+            attributes.text(key);
+            attributes.text(value);
+        }
+    });
 }
 
 /// Refuses a change that awaits a password prompt, because it was not made.
-fn unprompted(prompt: &ObjectPath<'_>) -> Result<(), KeyringFault> {
-    if prompt.as_str() == NOTHING { Ok(()) } else { Err(KeyringFault::Locked) }
+fn unprompted(reply: &mut Reader) -> Result<(), KeyringFault> {
+    let prompt = reply.text().ok_or_else(unreadable)?;
+    if prompt == NOTHING { Ok(()) } else { Err(KeyringFault::Locked) }
 }
 
-fn fault(error: zbus::Error) -> KeyringFault {
-    match &error {
-        zbus::Error::FDO(known) => match **known {
-            zbus::fdo::Error::ServiceUnknown(_) | zbus::fdo::Error::NameHasNoOwner(_) => {
-                KeyringFault::NoKeyring
-            }
-            _ => KeyringFault::Other(error.to_string()),
+fn unreadable() -> KeyringFault {
+    KeyringFault::Other("its answer cannot be read".to_owned())
+}
+
+fn fault(error: CallError) -> KeyringFault {
+    match error {
+        CallError::Refused(name, message) => match name.as_str() {
+            "org.freedesktop.DBus.Error.ServiceUnknown"
+            | "org.freedesktop.DBus.Error.NameHasNoOwner" => KeyringFault::NoKeyring,
+            "org.freedesktop.Secret.Error.IsLocked" => KeyringFault::Locked,
+            _ => KeyringFault::Other(format!("{name}: {message}")),
         },
-        zbus::Error::MethodError(name, ..)
-            if name.as_str() == "org.freedesktop.Secret.Error.IsLocked" =>
-        {
-            KeyringFault::Locked
-        }
-        _ => KeyringFault::Other(error.to_string()),
+        CallError::Lost(what) => KeyringFault::Other(what),
     }
 }
