@@ -77,7 +77,7 @@ pub use fact::{
     CallPhase, Fact, HookPoint, Mutation, MutationSource, PayloadRef, PhaseLine, PhaseOutcome,
 };
 pub use form::ElicitationForm;
-pub use glob::Glob;
+pub use glob::{Glob, fixed_steps};
 pub use governance::{
     Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum, Signing,
 };
