@@ -32,6 +32,7 @@ pub(crate) fn plan(tool: &str, input: Value) -> Plan {
         digest: Digest::of(&(tool, &input)),
         input,
         renames: Arc::from([]),
+        driver_state: Arc::from([]),
         context: json!({}),
         effects: Arc::new(effects),
         limits: CallLimits { timeout_ms: 30_000, retry: None },

@@ -1,5 +1,7 @@
 //! Binding: checks a driver's claim against the contract that it claims.
 
+mod driver_state;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -127,6 +129,7 @@ pub(crate) fn bind(
         binding.renames = claim.mapping().into();
         claim.templates();
         claim.egress();
+        claim.state();
         binding.limits = claim.limits();
         let own = &implements.cost;
         binding.units = own.units.or(driver.cost.units);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use haft_contract::{AcceptedContract, Action, Contract, Finding, Standing, ToolManifest};
-use haft_model::{Date, Digest, Lifecycle, Stop};
+use haft_model::{Date, Digest, DriverId, Lifecycle, Stop};
 use haft_notation::{NotationFault, Schema};
 use serde_json::{Value as Json, json};
 
@@ -50,6 +50,12 @@ pub(crate) struct Schemas {
 }
 
 impl CatalogEntry {
+    /// Paths that a driver's manifest opens for writing as its own state.
+    pub fn driver_state(&self, driver: &DriverId) -> &[String] {
+        let binding = self.bindings.iter().find(|binding| binding.driver.id == *driver);
+        binding.map(|binding| &*binding.driver.state).unwrap_or_default()
+    }
+
     /// Whether a status query can resolve a call whose response was lost.
     pub fn is_askable(&self) -> bool {
         self.bindings.iter().any(|binding| binding.status(self).is_some())

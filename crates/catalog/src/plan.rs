@@ -63,6 +63,11 @@ impl Snapshot {
             &canonical(&call.context),
             entry.fingerprint.as_str().as_bytes(),
         ]);
+        let driver_state = binding.driver.state.clone();
+        let digest = match driver_state.is_empty() {
+            true => digest,
+            false => Digest::of(&(digest, &driver_state)),
+        };
         let plan = Plan {
             actor: call.actor.clone(),
             tool: contract.key().clone(),
@@ -72,6 +77,7 @@ impl Snapshot {
             input,
             context: call.context.clone(),
             effects: contract.effects.clone(),
+            driver_state,
             limits: binding.limits,
             digest,
         };

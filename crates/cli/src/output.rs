@@ -50,6 +50,11 @@ pub(crate) fn json_line(value: &Value) -> Result<()> {
     Ok(())
 }
 
+/// The paths that a driver's manifest opens for writing, for people.
+pub(crate) fn driver_state(paths: &[String]) -> String {
+    format!("the driver may write {}, its own state", visible(&paths.join(", ")))
+}
+
 /// Prints a remark on standard error.
 pub(crate) fn remark(text: impl AsRef<str>) {
     let _ = writeln!(anstream::stderr(), "{}", text.as_ref());

@@ -94,6 +94,10 @@ impl<'h> Terminal<'h> {
             let risk = format!("risk {} ({})", effects.risk, effects.risk.word());
             output::remark(format!("  changes   {changes}; {risk}"));
         }
+        if !question.driver_state.is_empty() {
+            let state = output::driver_state(&question.driver_state);
+            output::remark(format!("  state     {state}"));
+        }
         for opinion in choice::asks(&question.decision) {
             let rule = opinion.rule.as_ref().map(|rule| format!(" {rule}")).unwrap_or_default();
             let reason = output::visible(&opinion.reason);

@@ -56,6 +56,7 @@ pub(crate) fn read(source: &Source, node: &Node, report: &mut Report) -> Option<
             .map(|network| list(network, "egress"))
             .unwrap_or_default(),
         opens: crate::driver::opens(node),
+        state: crate::driver::state(node),
         executes: crate::driver::executes(node),
         region: vec!["global".into()],
         policy_tags: Vec::new(),

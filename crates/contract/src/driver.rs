@@ -44,6 +44,8 @@ pub struct Driver {
     /// Paths beyond the workspace that it opens, each with its purpose: an effect that people
     /// accept.
     pub opens: BTreeSet<String>,
+    /// Paths of `auth.state.paths`, which every call of the driver may write.
+    pub state: Arc<[String]>,
     /// The programs that it starts: names of the system's, or paths.
     pub executes: Vec<String>,
     /// Regions it serves.
@@ -213,6 +215,7 @@ pub(crate) fn from_node(source: &Source, node: &Node) -> Option<Driver> {
         implements: entries.iter().enumerate().filter_map(implements).collect(),
         auth: node.get("auth").map(auth),
         opens: opens(node),
+        state: state(node),
         executes: executes(node),
         egress: node.get("network").map(|network| list(network, "egress")).unwrap_or_default(),
         region: if region.is_empty() { vec!["global".into()] } else { region },
@@ -283,6 +286,11 @@ pub(crate) fn opens(node: &Node) -> BTreeSet<String> {
     let beyond = read.into_iter().filter(|path| path.starts_with(['/', '~']));
     let read = beyond.map(|path| format!("opens {path} to read"));
     read.chain(state.into_iter().map(|path| format!("opens {path} to write"))).collect()
+}
+
+/// Paths that a manifest opens for writing as the driver's own state.
+pub(crate) fn state(node: &Node) -> Arc<[String]> {
+    node.at(&["auth", "state"]).map(|state| list(state, "paths")).unwrap_or_default().into()
 }
 
 fn auth(node: &Node) -> DriverAuth {

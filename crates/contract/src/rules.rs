@@ -85,6 +85,7 @@ rules! {
     D065 error "Only optional outputs are dropped.";
     D066 warning "An install method is one that Haft knows, and is not experimental.";
     D067 error "An install entry has what its method needs.";
+    D068 error "A driver's `auth.state.paths` lie beyond the workspace, or in what the contract changes, and are less than a whole home.";
 
     H030 error "An HTTP driver's `implements` entries say `metadata.http`.";
     H031 error "`base_url` is https, or http to loopback or to a private host named in `network.egress`.";

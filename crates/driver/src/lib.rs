@@ -31,7 +31,7 @@ pub use clearance::Clearance;
 pub use expected_output::differs;
 pub use haft_policy::{
     BackendTargets, CommandLine, PathTarget, ProgramFile, TargetGuard, TargetKinds, Targets,
-    path_texts,
+    WritablePath, path_texts,
 };
 pub use hook::{Hook, HookAnswer, HookInput};
 pub use line::Listener;

@@ -71,7 +71,7 @@ impl Driver for Cli {
     fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
         let prepared = self.prepare(plan);
         prepared
-            .map(|(command, line)| targets::of(command, &line.args, plan, &self.place, kinds))
+            .and_then(|(command, line)| targets::of(self, command, &line.args, plan, kinds))
             .unwrap_or_default()
     }
 

@@ -56,11 +56,20 @@ fn may_round(text: &[u8]) -> bool {
 
 /// Turns the marks of an output back into numbers, and lists their digits.
 pub(crate) fn settled(mut output: Output) -> Output {
-    let mut pointer = String::new();
-    if let Some(value) = &mut output.structured {
-        settle(value, &mut pointer, &mut output.exact);
+    if let Some(value) = output.structured.as_mut().filter(|value| has_mark(value)) {
+        settle(value, &mut String::new(), &mut output.exact);
     }
     output
+}
+
+/// Whether a value holds a marked number. Most hold none, and are spared the pointers of `settle`.
+fn has_mark(value: &Value) -> bool {
+    match value {
+        Value::String(text) => digits(text).is_some(),
+        Value::Array(items) => items.iter().any(has_mark),
+        Value::Object(fields) => fields.values().any(has_mark),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Turns marks into rounded numbers and drops the extra digits.

@@ -79,6 +79,11 @@ impl Http {
         Http { files: Some(Root::new(root)), ..self }
     }
 
+    /// Sets the user's environment, which locates the home that a manifest's paths may name.
+    pub fn at_home(self, variable: fn(&str) -> Option<String>) -> Http {
+        Http { files: self.files.map(|files| files.at_home(variable)), ..self }
+    }
+
     /// Replaces the system's DNS lookup. The address guard checks the addresses all the same.
     pub fn looking_up(self, lookup: fn(&str, u16) -> io::Result<Vec<SocketAddr>>) -> Http {
         Http { lookup, ..self }
@@ -111,8 +116,13 @@ impl Driver for Http {
     }
 
     fn targets(&self, plan: &Plan, kinds: TargetKinds) -> Targets {
+        let files = self.files.as_ref();
         let draft = self.looked_at(plan);
-        draft.map(|draft| draft.targets(kinds, self.files.as_ref())).unwrap_or_default()
+        let mut told = draft.map(|draft| draft.targets(kinds, files)).unwrap_or_default();
+        if let Some(files) = files.filter(|_| kinds.paths) {
+            told.backend.paths = files.state_targets(&plan.driver_state);
+        }
+        told
     }
 
     fn reports_submission(&self, plan: &Plan) -> bool {

@@ -173,7 +173,8 @@ impl Mcp {
     /// The targets of a call: its server, and the files that its input names.
     fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
         let written = self.written()?;
-        let (root, mut told) = targets::of_input(plan, kinds, &self.place);
+        let manifest = self.manifest.declared.manifest()?;
+        let (root, mut told) = targets::of_call(plan, kinds, manifest, &self.place);
         let Some(root) = root else { return Ok(told) };
         if let ServerLocation::Remote { .. } = written.server {
             if kinds.urls {

@@ -2,7 +2,7 @@
 //!
 //! Paths are opened as folders and files, because the kernel knows no patterns: `docs/*.md` opens
 //! `docs`. Outside the workspace a driver sees what it declares to read, and writes only its own
-//! login. The egress allowlist holds the hosts that both sides list.
+//! state. The egress allowlist holds the hosts that both sides list.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use haft_contract::driver::manifest::{
     DriverManifest, RunnerField, RunnerLimits, SandboxEnvironment, SandboxExec,
 };
-use haft_model::governing::{Extent, GIT_CONFIG};
+use haft_model::governing::GIT_CONFIG;
 use haft_model::host::covers;
 use haft_model::{Code, EffectProfile, FactRule, Facts, Plan, Requires, Risk, Stop, Tri};
 use haft_sandbox::{
@@ -18,12 +18,14 @@ use haft_sandbox::{
 };
 
 use crate::WorkingFolder;
-use crate::failure::violation;
 
+mod paths;
 mod python;
 #[cfg(test)]
 mod tests;
 
+use paths::Paths;
+pub(crate) use paths::{state_targets, writable_paths};
 pub(crate) use python::installations;
 
 /// The sandbox profile of a call.
@@ -67,11 +69,11 @@ impl SandboxOpening {
         let login = manifest.auth.as_ref().map(|auth| auth.state.clone()).unwrap_or_default();
         let files = sandbox.fs;
         let protection = protection(&root, effects, place);
-        let home = (place.variable)("HOME");
-        let paths = Paths { root: &root, home, driver: &manifest.id, protection: &protection };
+        let home = (place.variable)("HOME").map(PathBuf::from);
+        let paths = Paths { root: &root, home, driver: &manifest.id };
         let mut shown = paths.read(files.read.as_deref())?;
-        shown.extend(paths.write(files.write.as_deref(), effects)?);
-        shown.extend(paths.existing(&login.paths, Access::Write)?);
+        shown.extend(paths.write(files.write.as_deref(), effects, &protection)?);
+        shown.extend(paths.state(&login.paths, effects)?);
         let mut hidden = place.hidden_in(&root);
         let denied = paths.places(&files.deny)?;
         hidden.extend(denied.iter().cloned());
@@ -156,130 +158,6 @@ pub(crate) fn looking(hosts: impl IntoIterator<Item = String>) -> EffectProfile 
         },
         inferred: Vec::new(),
     }
-}
-
-/// Resolves the paths of a manifest.
-struct Paths<'a> {
-    root: &'a Path,
-    home: Option<String>,
-    driver: &'a str,
-    protection: &'a Protection,
-}
-
-impl Paths<'_> {
-    /// The readable paths: those that the driver declares, else the workspace.
-    fn read(&self, declared: Option<&[String]>) -> Result<Vec<MountedPath>, Stop> {
-        match declared {
-            None => Ok(vec![MountedPath { path: self.root.to_owned(), access: Access::Read }]),
-            Some(patterns) => self.existing(patterns, Access::Read),
-        }
-    }
-
-    /// The writable paths of the workspace: those that the contract lets change and the driver
-    /// declares.
-    fn write(
-        &self,
-        declared: Option<&[String]>,
-        effects: &EffectProfile,
-    ) -> Result<Vec<MountedPath>, Stop> {
-        let contract = self.mutable(effects)?;
-        let places = match declared {
-            None => contract,
-            Some(patterns) => overlaps(&contract, &self.places(patterns)?),
-        };
-        places.into_iter().map(|path| self.writable(path)).collect()
-    }
-
-    /// The paths of the workspace that a contract lets change.
-    fn mutable(&self, effects: &EffectProfile) -> Result<Vec<PathBuf>, Stop> {
-        if !effects.mutates_stated && effects.may_mutate() {
-            return Ok(vec![self.root.to_owned()]);
-        }
-        let scopes = effects.mutates.iter().filter_map(|entry| entry.strip_prefix("workspace:"));
-        let places = scopes.map(|scope| self.place(scope.trim_start_matches('/')));
-        let git = self.root.join(".git");
-        let configured = effects.mutates.contains(GIT_CONFIG) && git.is_dir();
-        places.chain(configured.then_some(Ok(git))).collect()
-    }
-
-    /// A writable path: it lies in the workspace and exists, because the kernel mounts only what
-    /// exists.
-    fn writable(&self, path: PathBuf) -> Result<MountedPath, Stop> {
-        let relative = path.strip_prefix(self.root).unwrap_or(&path).display();
-        let what = format!("driver `{}` would write `{relative}`", self.driver);
-        if !path.starts_with(self.root) {
-            let words = format!("{what}, which is not in the workspace");
-            return Err(Stop::new(Code::SandboxViolation, words));
-        }
-        if let Some(row) = self.protection.governing(&path)
-            && (row.extent == Extent::Whole || !path.is_dir())
-        {
-            return Err(violation(format!("{what}, which governs: {}", row.reason)));
-        }
-        if !path.exists() {
-            let words = format!("{what}, and there is no such file or folder");
-            let help = "create it: a sandbox can open only what is there";
-            return Err(Stop::new(Code::SetupRequired, words).help(help));
-        }
-        Ok(MountedPath { path, access: Access::Write })
-    }
-
-    fn existing(&self, patterns: &[String], access: Access) -> Result<Vec<MountedPath>, Stop> {
-        let places = self.places(patterns)?;
-        // A workspace path opens only the workspace: a path beyond it must be declared by its own
-        // name.
-        let beyond = patterns.iter().zip(&places).find(|(pattern, path)| {
-            !pattern.starts_with(['/', '~']) && !path.starts_with(self.root)
-        });
-        if let Some((pattern, _)) = beyond {
-            let driver = self.driver;
-            let words =
-                format!("driver `{driver}` cannot open `{pattern}`: a link leads it out of here");
-            return Err(Stop::new(Code::SandboxViolation, words).help("write where it leads to"));
-        }
-        let places = places.into_iter().filter(|path| path.exists());
-        Ok(places.map(|path| MountedPath { path, access }).collect())
-    }
-
-    fn places(&self, patterns: &[String]) -> Result<Vec<PathBuf>, Stop> {
-        patterns.iter().map(|pattern| self.place(pattern)).collect()
-    }
-
-    /// The folder or file that a pattern begins with.
-    fn place(&self, pattern: &str) -> Result<PathBuf, Stop> {
-        if pattern.split('/').any(|step| step == "..") {
-            let words = format!("driver `{}` cannot open `{pattern}`: it leads up", self.driver);
-            return Err(Stop::new(Code::SandboxViolation, words).help("write where it leads to"));
-        }
-        let (base, rest) = match pattern.strip_prefix("~/") {
-            Some(rest) => (Path::new(self.home.as_deref().unwrap_or("/")), rest),
-            None if pattern.starts_with('/') => (Path::new("/"), pattern),
-            None => (self.root, pattern),
-        };
-        let is_plain = |step: &&str| !step.contains(['*', '?', '[', '{']);
-        let steps = rest.split('/').take_while(is_plain);
-        let steps = steps.filter(|step| !matches!(*step, "" | "."));
-        let path = steps.fold(base.to_owned(), |path, step| path.join(step));
-        Ok(std::fs::canonicalize(&path).unwrap_or(path))
-    }
-}
-
-/// The intersection of two lists of folders.
-fn overlaps(one: &[PathBuf], other: &[PathBuf]) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for a in one {
-        for b in other {
-            let inner = match (a.starts_with(b), b.starts_with(a)) {
-                (true, _) => a,
-                (_, true) => b,
-                (false, false) => continue,
-            };
-            if !found.contains(inner) {
-                found.push(inner.clone());
-            }
-        }
-    }
-    found
 }
 
 /// The hosts that both sides list.

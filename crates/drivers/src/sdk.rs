@@ -146,7 +146,8 @@ impl Sdk {
     /// The targets of a call: the interpreter with its package, and the files that its input names.
     /// The worker's script is Haft's own, and no call supplies it.
     fn touched(&self, plan: &Plan, kinds: TargetKinds) -> Result<Targets, Stop> {
-        let (root, mut told) = targets::of_input(plan, kinds, &self.place);
+        let manifest = self.declared.manifest()?;
+        let (root, mut told) = targets::of_call(plan, kinds, manifest, &self.place);
         let Some(root) = root else { return Ok(told) };
         if kinds.commands {
             let package = Package::read(&self.declared)?;

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use haft_contract::driver::manifest::DriverManifest;
 use haft_driver::{
     CommandLine, PathTarget, ProgramFile, TargetGuard, TargetKinds, Targets, path_texts,
 };
@@ -14,6 +15,7 @@ use haft_model::{Plan, Stop};
 
 use crate::WorkingFolder;
 use crate::cli::program;
+use crate::sandbox_opening::writable_paths;
 
 /// Most symlinks that a path may pass through.
 const MOST_LINKS: usize = 40;
@@ -51,25 +53,33 @@ fn program_file(called: &str, driver: &str, place: &WorkingFolder, root: &Path) 
 fn paths(plan: &Plan, root: &Path) -> Vec<PathTarget> {
     let mapped = plan.mapped();
     let texts = path_texts(&plan.input).into_iter().chain(path_texts(&mapped));
-    let mut paths: Vec<PathTarget> = texts.map(|text| resolved(root, text)).collect();
+    let mut paths: Vec<PathTarget> = texts.map(|text| resolved(root, &root.join(text))).collect();
     paths.dedup();
     paths
 }
 
-/// The workspace root and the targets that an input names. Without a root no path resolves, so the
-/// target may be anything: those are the only targets then.
-pub(crate) fn of_input(
+/// The workspace root, the targets that an input names, and the paths that the manifest opens for
+/// writing. Without a root no path resolves, so the target may be anything: those are the only
+/// targets then.
+pub(crate) fn of_call(
     plan: &Plan,
     kinds: TargetKinds,
+    manifest: &DriverManifest,
     place: &WorkingFolder,
 ) -> (Option<PathBuf>, Targets) {
     let root = place.real_root().ok();
-    let paths = match &root {
-        None => vec![PathTarget::Unresolved],
-        Some(root) if kinds.paths => paths(plan, root),
-        Some(_) => Vec::new(),
-    };
-    (root, Targets { paths, ..Targets::default() })
+    let mut told = Targets::default();
+    match &root {
+        None => told.paths.push(PathTarget::Unresolved),
+        Some(root) if kinds.paths => {
+            told.paths = paths(plan, root);
+            // A manifest whose paths cannot be opened is refused when it is.
+            let opened = writable_paths(manifest, &plan.effects, root, place);
+            told.backend.paths = opened.unwrap_or_default();
+        }
+        Some(_) => {}
+    }
+    (root, told)
 }
 
 /// Refuses targets that differ from the authorized ones, or that the policy denies.
@@ -84,8 +94,8 @@ pub(crate) fn check(now: &Targets, guard: &TargetGuard) -> Result<(), Stop> {
 }
 
 /// Resolves a path through every symlink; relative to the root if it lies below.
-fn resolved(root: &Path, text: &str) -> PathTarget {
-    let Some(real) = real(&root.join(text)) else { return PathTarget::Unresolved };
+pub(crate) fn resolved(root: &Path, path: &Path) -> PathTarget {
+    let Some(real) = real(path) else { return PathTarget::Unresolved };
     let inside = real.strip_prefix(root).unwrap_or(&real);
     match inside.to_str() {
         Some(path) => PathTarget::Resolved(path.to_owned()),

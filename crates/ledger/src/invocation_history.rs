@@ -7,6 +7,8 @@ mod records;
 mod scheduling;
 mod undoing;
 
+use std::sync::Arc;
+
 use haft_model::{
     Actor, BatchDiscarded, BatchPlace, CancelNote, CancelRequested, Code, ContextModified, Decided,
     Decision, DriverId, EffectObserved, EffectSettled, EffectState, HookRun, Intent, InvocationId,
@@ -87,6 +89,8 @@ pub struct Story {
     pub undoings: Vec<Undoing>,
     /// The driver of the last plan, and its version where that is on record.
     pub driver: Option<(DriverId, Option<String>)>,
+    /// Paths that its manifest opens for writing as its own state.
+    pub driver_state: Arc<[String]>,
     /// The attempts, in order.
     pub attempts: Vec<Attempt>,
     /// The decisions, in order; a question begins with one.

@@ -32,6 +32,12 @@ impl Glob {
     }
 }
 
+/// The steps of a path pattern before its first wildcard: `docs` and `en` of `./docs/en/*.md`.
+pub fn fixed_steps(pattern: &str) -> impl Iterator<Item = &str> {
+    let steps = pattern.split('/').take_while(|step| !step.contains(['*', '?', '[', '{']));
+    steps.filter(|step| !matches!(*step, "" | "."))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

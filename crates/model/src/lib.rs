@@ -81,7 +81,7 @@ pub use fact::{
 };
 pub use form::ElicitationForm;
 pub use frozen::FrozenInput;
-pub use glob::Glob;
+pub use glob::{Glob, fixed_steps};
 pub use governance::{
     Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum, Signing,
 };

@@ -104,8 +104,11 @@ pub struct Plan {
     pub renames: Arc<[(String, String)]>,
     /// The validated context.
     pub context: Value,
-    /// What the call may change.
+    /// What the call may change, by its contract.
     pub effects: Arc<EffectProfile>,
+    /// Paths that the driver's manifest opens for writing whatever the contract states: its own
+    /// state, such as a login. They do not make a read a write.
+    pub driver_state: Arc<[String]>,
     /// Timeout and retry policy.
     pub limits: CallLimits,
     /// The digest of all of the above that decides what runs.

@@ -1,5 +1,7 @@
 //! Approval questions, their answers, and standing answers.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -60,6 +62,9 @@ pub struct Question {
     pub needs: Vec<Needs>,
     /// The input as people may see it: sensitive values are named, not shown.
     pub shown_input: Value,
+    /// Paths that the driver's manifest opens for writing as its own state.
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
+    pub driver_state: Arc<[String]>,
     /// One line that the approver reads first.
     pub summary: String,
     /// When it was asked.

@@ -1,5 +1,7 @@
 //! Event payloads: what the ledger records with each kind of event.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -194,6 +196,9 @@ pub struct Decided {
     /// When an allow expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// Paths that the driver's manifest opens for writing as its own state.
+    #[serde(default, skip_serializing_if = "<[String]>::is_empty")]
+    pub driver_state: Arc<[String]>,
     /// `interactive`, `rules` or `fallback`.
     pub mode: String,
 }

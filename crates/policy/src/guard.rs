@@ -143,6 +143,13 @@ impl TargetGuard {
         if !same_urls || !same_commands {
             return Err(elsewhere("the backend of the call is"));
         }
+        if !judged.paths.is_empty() && judged.paths != backend.paths {
+            return Err(elsewhere("a path that the driver writes leads"));
+        }
+        for path in backend.path_spellings() {
+            let held = fences.paths.iter().find(|fence| path.is_held(&fence.pattern));
+            held.map_or(Ok(()), |fence| Err(fence.refusal("a path")))?;
+        }
         for url in backend.url_spellings() {
             let held = fences.urls.iter().find(|fence| url.is_held(&fence.pattern));
             held.map_or(Ok(()), |fence| Err(fence.refusal("an address")))?;
@@ -175,8 +182,10 @@ impl TargetGuard {
     /// Returns true if rules compare paths, so that the paths of the input have to be resolved
     /// again.
     pub fn watches_paths(&self) -> bool {
-        let watches =
-            |fences: &Arc<Fences>| !fences.paths.is_empty() || !fences.judged.paths.is_empty();
+        let watches = |fences: &Arc<Fences>| {
+            let Targets { paths, backend, .. } = &fences.judged;
+            !fences.paths.is_empty() || !paths.is_empty() || !backend.paths.is_empty()
+        };
         self.0.as_ref().is_some_and(watches)
     }
 }

@@ -30,5 +30,7 @@ pub use matter::{Circumstances, Matter, Spending, Usage};
 pub use permit::{Authority, Permit};
 pub use rulebook::Rulebook;
 pub use settle::{Objection, Settlement, may_answer, settle};
-pub use targets::{BackendTargets, CommandLine, PathTarget, ProgramFile, TargetKinds, Targets};
+pub use targets::{
+    BackendTargets, CommandLine, PathTarget, ProgramFile, TargetKinds, Targets, WritablePath,
+};
 pub use values::path_texts;

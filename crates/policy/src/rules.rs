@@ -87,7 +87,8 @@ impl<'s> Subject<'s> {
 /// - for `command`: `command`, `cmd`, `argv`; a list of words is joined with spaces.
 ///
 /// The driver's targets are compared as well: resolved paths, requested addresses and started
-/// commands. A rule with such a pattern does not match a call that has neither. Paths are compared
+/// commands; and for a deny or an ask its backend's address and command, and the paths that its
+/// manifest opens for writing. A rule with such a pattern does not match a call that has neither. Paths are compared
 /// without `.`, `..` and doubled slashes, addresses in the spelling of the drivers' parser,
 /// commands by each program that their arguments show. A target that cannot be read or resolved,
 /// and a command that runs program text, matches every deny and ask rule and no allow rule.
@@ -123,8 +124,10 @@ pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
         && fits(&class.as_deref().map(spelled), &|| classes(subject))
         && (subject.actor.is_none() || fits(actor, &|| callers(subject)))
         && path.as_deref().is_none_or(|pattern| {
-            let told = subject.targets.path_spellings().collect();
-            reach.spelled(&path_patterns(pattern), subject.named(paths), told)
+            let (told, patterns) = (subject.targets.path_spellings(), path_patterns(pattern));
+            let behind = || subject.targets.backend.path_spellings();
+            reach.spelled(&patterns, subject.named(paths), told.collect())
+                || (reach == Reach::Any && behind().any(|path| path.is_held(&patterns)))
         })
         && url.as_deref().is_none_or(|pattern| {
             let (told, patterns) = (subject.targets.url_spellings(), address::patterns(pattern));

@@ -58,11 +58,37 @@ pub struct BackendTargets {
     pub urls: Vec<String>,
     /// Commands of a process that serves many calls.
     pub commands: Vec<CommandLine>,
+    /// Paths that every call of the driver may write, whatever its input names.
+    pub paths: Vec<WritablePath>,
+}
+
+/// A path that a driver's manifest opens for writing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WritablePath {
+    /// The path as the manifest states it, such as `~/.config/gh`.
+    pub stated: String,
+    /// Where it leads.
+    pub target: PathTarget,
+}
+
+impl WritablePath {
+    /// The names that rules match. A folder is open with everything in it, so a rule about all of
+    /// its content, such as `keys/*`, matches it too.
+    fn spellings(&self) -> Spellings {
+        let spelled = self.target.spellings();
+        let names = spelled.canonical.iter().chain([&self.stated]);
+        let further = names.flat_map(|name| [name.clone(), format!("{name}/")]).collect();
+        Spellings { further, ..spelled }
+    }
 }
 
 impl BackendTargets {
     fn is_empty(&self) -> bool {
-        self.urls.is_empty() && self.commands.is_empty()
+        self.urls.is_empty() && self.commands.is_empty() && self.paths.is_empty()
+    }
+
+    pub(crate) fn path_spellings(&self) -> impl Iterator<Item = Spellings> {
+        self.paths.iter().map(WritablePath::spellings)
     }
 
     pub(crate) fn url_spellings(&self) -> impl Iterator<Item = Spellings> {
@@ -77,6 +103,15 @@ pub enum PathTarget {
     Resolved(String),
     /// The path cannot be resolved, so it may be any.
     Unresolved,
+}
+
+impl PathTarget {
+    fn spellings(&self) -> Spellings {
+        match self {
+            PathTarget::Resolved(path) => Spellings::of(path.clone()),
+            PathTarget::Unresolved => Spellings::unknown(),
+        }
+    }
 }
 
 impl Targets {
@@ -94,10 +129,7 @@ impl Targets {
     }
 
     pub(crate) fn path_spellings(&self) -> impl Iterator<Item = Spellings> {
-        self.paths.iter().map(|target| match target {
-            PathTarget::Resolved(path) => Spellings::of(path.clone()),
-            PathTarget::Unresolved => Spellings::unknown(),
-        })
+        self.paths.iter().map(PathTarget::spellings)
     }
 
     pub(crate) fn url_spellings(&self) -> impl Iterator<Item = Spellings> {

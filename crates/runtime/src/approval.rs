@@ -121,6 +121,7 @@ impl CallContext<'_> {
             mutations,
             question,
             expires_at,
+            driver_state: planned.plan.driver_state.clone(),
             mode: mode.to_owned(),
         })));
         let told = self.notify_hooks(HookPoint::PermissionDecision, planned, &decision).await;

@@ -32,7 +32,8 @@ impl Why {
         let contract = &explained.entry.contract;
         let route = match &explained.route {
             Ok((route, limits)) => json!({
-                "driver": route.driver, "reason": route.reason, "rejected": route.rejected,
+                "driver": route.driver, "driver_state": explained.entry.driver_state(&route.driver),
+                "reason": route.reason, "rejected": route.rejected,
                 "limits": limits,
             }),
             Err(stop) => json!({ "driver": null, "error": stop.told() }),

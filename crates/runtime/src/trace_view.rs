@@ -59,7 +59,7 @@ impl TraceView {
             "effect_state": story.effect_state,
             "error_code": story.error_code,
             "error_message": story.error_message,
-            "driver": story.driver.as_ref().map(|(id, version)| json!({ "id": id, "version": version })),
+            "driver": driver(story),
             "key": story.key,
             "intent": story.intent,
             "intent_state": story.intent_state(),
@@ -98,6 +98,16 @@ impl TraceView {
         }
         whole
     }
+}
+
+/// The driver of a call, with the paths that it may write as its own state.
+fn driver(story: &Story) -> Option<Value> {
+    let (id, version) = story.driver.as_ref()?;
+    let mut driver = json!({ "id": id, "version": version });
+    if let (false, Some(fields)) = (story.driver_state.is_empty(), driver.as_object_mut()) {
+        fields.insert("state".to_owned(), json!(story.driver_state));
+    }
+    Some(driver)
 }
 
 impl TraceView {

@@ -82,6 +82,9 @@ fn show(record: &QuestionRecord, now: Timestamp) -> Result<()> {
     output::line(format!("  {}", output::visible(&question.summary)))?;
     let input = output::visible(&question.shown_input.to_string());
     output::line(format!("  by {} with {input}", question.bound.driver))?;
+    if !question.driver_state.is_empty() {
+        output::line(format!("  state: {}", output::driver_state(&question.driver_state)))?;
+    }
     if let Some(form) = &question.form {
         output::form(form).into_iter().try_for_each(output::line)?;
         output::line(format!("  fill it in with `haft approve {} --field …`", question.id))?;

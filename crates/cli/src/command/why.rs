@@ -86,6 +86,10 @@ fn show(why: &Why) -> Result<()> {
         Ok((route, limits)) => {
             output::line(format!("driver    \x1b[32m{}\x1b[0m: {}", route.driver, route.reason))?;
             output::line(format!("limits    {}", limits_text(limits)))?;
+            let state = explained.entry.driver_state(&route.driver);
+            if !state.is_empty() {
+                output::line(format!("state     {}", output::driver_state(state)))?;
+            }
             route.rejected.clone()
         }
         Err(stop) => {

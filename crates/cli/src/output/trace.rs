@@ -13,7 +13,8 @@ use haft_model::{Decision, Envelope, Timestamp, Verdict};
 use haft_runtime::{ShownInputs, TraceView};
 
 use super::{
-    Table, clock, decision::mark, decision::opinions, effect_words, line, needs, span, visible,
+    Table, clock, decision::mark, decision::opinions, driver_state, effect_words, line, needs,
+    span, visible,
 };
 
 /// How many lines of a result are shown.
@@ -80,6 +81,9 @@ impl TracePage<'_> {
         if let Some((driver, version)) = &story.driver {
             let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
             line(format!("driver    {driver}{version}"))?;
+        }
+        if !story.driver_state.is_empty() {
+            line(format!("state     {}", driver_state(&story.driver_state)))?;
         }
         if let Some(key) = &story.key {
             line(format!("key       {key}"))?;

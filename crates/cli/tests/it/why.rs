@@ -64,6 +64,7 @@ fn machines_see_the_whole_explanation() {
         "driver": "prices",
         "route": {
             "driver": "prices",
+            "driver_state": [],
             "reason": "it is the only one left",
             "rejected": [],
             "limits": {

@@ -119,6 +119,7 @@ fn plan() -> Plan {
         route: Route { driver: "d".into(), reason: "only one", rejected: Vec::new() },
         input: json!({}).into(),
         renames: Arc::from([]),
+        driver_state: Arc::from([]),
         context: json!({}),
         effects: Arc::new(unstated()),
         limits: CallLimits { timeout_ms: 1000, retry: None },

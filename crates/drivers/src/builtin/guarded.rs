@@ -1,8 +1,9 @@
 //! Path policy check: the guard checks the path of a file after every symlink is resolved.
 
 use std::fs::File;
+use std::path::PathBuf;
 
-use haft_driver::{PathTarget, TargetGuard};
+use haft_driver::{PathTarget, TargetGuard, WritablePath};
 use haft_model::Stop;
 use rustix::io::Errno;
 use serde_json::Value;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use super::place::WorkspacePath;
 use super::refusal::PathRefusal;
 use super::root::{Root, Spot, open_entry};
+use crate::sandbox_opening::state_targets;
 
 impl Root {
     /// The resolved path of a place, for the policy.
@@ -18,6 +20,13 @@ impl Root {
             Ok(spot) => PathTarget::Resolved(spot.trail().join("/")),
             Err(_) => PathTarget::Unresolved,
         }
+    }
+
+    /// The targets of a driver's own state, as its manifest states it.
+    pub(crate) fn state_targets(&self, stated: &[String]) -> Vec<WritablePath> {
+        let root = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let home = (self.variable)("HOME").map(PathBuf::from);
+        state_targets(stated, &root, home.as_deref()).collect()
     }
 
     /// Resolves a place and checks it against the guard, so that the checked file is the used file.

@@ -30,9 +30,9 @@ const READ: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXE
 /// The folder of a workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Reads the environment of the user who owns these files.
-    variable: fn(&str) -> Option<String>,
+    pub(super) variable: fn(&str) -> Option<String>,
     /// Files that hooks and drivers execute, relative to the root.
     programs: Vec<PathBuf>,
     /// Haft's own paths in the workspace, such as a store outside of its usual folder.

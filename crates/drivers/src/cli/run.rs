@@ -50,8 +50,7 @@ impl Run<'_> {
         let opening = opening.map_err(|stop| unsent(while_running(stop)))?;
         let guard = &self.attempt.guard;
         if !guard.is_empty() {
-            let (command, place) = (self.command, &self.cli.place);
-            let held = targets::check(command, &args, self.plan(), place, guard);
+            let held = targets::check(self.cli, self.command, &args, self.plan(), guard);
             held.map_err(|stop| unsent(while_running(stop)))?;
         }
         let confined = self.confined(&opening, args).map_err(|stop| unsent(while_running(stop)))?;

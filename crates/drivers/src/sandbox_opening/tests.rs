@@ -156,3 +156,31 @@ fn environment_holds_only_passed_and_set_variables() {
         ["hide ./.haft", "A=b", "TERM=dumb"]
     );
 }
+
+#[test]
+fn state_path_is_own_or_declared_by_contract() {
+    let folder = Folder::new().file("home/.config/demo/token", "").file("kept/token", "");
+    let root = fs::canonicalize(folder.path()).unwrap();
+    let beyond = Folder::new().file("login/token", "");
+    let outside = fs::canonicalize(beyond.path()).unwrap().join("login");
+    let undeclared = "in every call, which the contract does not declare";
+    let above = root.parent().unwrap().display().to_string();
+    for (stated, mutates, expected) in [
+        (outside.display().to_string(), &[][..], format!("write {}", outside.display())),
+        (above.clone(), &[], format!("would write `{above}`, which is more than its own state")),
+        ("/".to_owned(), &[], "would write `/`, which is more than its own state".to_owned()),
+        ("./kept/**".to_owned(), &[], undeclared.to_owned()),
+        (root.join("kept").display().to_string(), &[], undeclared.to_owned()),
+        ("./kept/**".to_owned(), &["workspace:kept/**"], "write ./kept".to_owned()),
+        ("./kept/**".to_owned(), &["workspace:home/**"], undeclared.to_owned()),
+        ("./kept/**".to_owned(), &["workspace:**"], "write ./kept".to_owned()),
+        ("./missing".to_owned(), &[], "hide ./.haft".to_owned()),
+    ] {
+        let manifest = json!({
+            "id": "d", "sandbox": {"fs": {"read": [], "write": []}},
+            "auth": {"state": {"paths": [stated]}},
+        });
+        let told = opened(&folder, &manifest, &effects(Some(mutates), &[]));
+        assert!(told[0].contains(&expected), "{stated} {mutates:?}: {told:?}");
+    }
+}

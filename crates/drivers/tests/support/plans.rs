@@ -19,6 +19,7 @@ pub(crate) fn plan(tool: &str, driver: &str, input: Value) -> Plan {
         route: Route { driver: driver.into(), reason: "only one", rejected: Vec::new() },
         input: input.into(),
         renames: Arc::from([]),
+        driver_state: Arc::from([]),
         context: json!({}),
         effects: Arc::new(unstated()),
         limits: CallLimits { timeout_ms: 30_000, retry: None },

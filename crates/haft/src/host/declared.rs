@@ -92,7 +92,7 @@ impl DeclaredDrivers {
         match kind {
             DriverKind::Http => {
                 let http = Http::new(read, given.addresses.clone(), Timestamp::now);
-                Some(Arc::new(http.with_files_of(place.root)))
+                Some(Arc::new(http.with_files_of(place.root).at_home(place.variable)))
             }
             DriverKind::Cli => {
                 let cli = Cli::new(read, place).reading_yaml(haft_contract::source::yaml_value);

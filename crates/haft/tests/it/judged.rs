@@ -3,5 +3,6 @@
 
 mod fuzzed;
 mod moment;
+mod opened;
 mod stage;
 mod table;

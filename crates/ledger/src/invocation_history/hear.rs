@@ -45,6 +45,7 @@ impl Story {
             observed: Vec::new(),
             undoings: Vec::new(),
             driver: None,
+            driver_state: [].into(),
             attempts: Vec::new(),
             decisions: Vec::new(),
             mutations: Vec::new(),
@@ -224,6 +225,7 @@ impl Story {
 
     fn decided(&mut self, decided: &Decided, at: Timestamp) {
         self.inputs.permission = Some(decided.permission_input.clone());
+        self.driver_state = decided.driver_state.clone();
         self.mutations.extend(decided.mutations.iter().map(|one| (at, one.clone())));
         if let Some(input) = &decided.call_input {
             self.inputs.call = Some(input.clone());

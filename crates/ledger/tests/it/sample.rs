@@ -147,6 +147,7 @@ pub(crate) fn decided(ms: i64, input: &Blob, question: Option<QuestionId>) -> Fa
             mutations: Vec::new(),
             question,
             expires_at: None,
+            driver_state: [].into(),
             mode: "non_interactive".to_owned(),
         })),
     )
@@ -251,6 +252,7 @@ pub(crate) fn question(number: u64, ms: i64, until: i64) -> Question {
         decision: decision(Verdict::Ask, ms),
         needs: vec![Needs::default()],
         shown_input: json!({"order": "A-1001"}),
+        driver_state: [].into(),
         summary: "charge A-1001".to_owned(),
         asked_at: at(ms),
         expires_at: at(until),

@@ -74,7 +74,9 @@ fn is_subject(rule: &PolicyRule, subject: &str, matter: &Matter<'_>) -> bool {
             !paths.is_empty() && paths.iter().chain(&told).all(|path| path.is_let_go(&patterns))
         }
         RuleDecision::RequireApproval | RuleDecision::Escalate | RuleDecision::Deny => {
+            let mut behind = matter.targets.backend.path_spellings();
             paths.iter().chain(&told).any(|path| path.is_held(&patterns))
+                || behind.any(|path| path.is_held(&patterns))
         }
     }
 }

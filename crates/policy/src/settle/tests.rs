@@ -28,6 +28,7 @@ fn plan() -> Plan {
         route: Route { driver: DriverId::from("bank"), reason: "the only one", rejected: vec![] },
         input: json!({ "amount": 1 }).into(),
         renames: Arc::from([]),
+        driver_state: Arc::from([]),
         context: Value::Null,
         effects: Arc::new(EffectProfile {
             mutates: ["external:bank".to_owned()].into(),
@@ -80,6 +81,7 @@ fn question(plan: &Plan, needs: &[Needs]) -> Question {
         },
         needs: needs.to_vec(),
         shown_input: Value::Null,
+        driver_state: [].into(),
         summary: "charge 1".into(),
         asked_at: at(ASKED),
         expires_at: at(EXPIRES),

@@ -284,6 +284,7 @@ impl CallFacts {
             },
             input: Value::Object(self.input.clone()).into(),
             renames: Arc::from([]),
+            driver_state: Arc::from([]),
             context: Value::Null,
             effects: Arc::new(self.effects()),
             limits: CallLimits { timeout_ms: 1000, retry: None },

@@ -24,6 +24,7 @@ impl CallContext<'_> {
             rememberable: decision.rememberable(),
             summary: format!("{who} wants to use {}: {}", contract.key(), decision.reason()),
             shown_input: self.redacted_input(&planned.plan),
+            driver_state: planned.plan.driver_state.clone(),
             decision,
             asked_at: now,
             expires_at: later(now, self.runtime.options.question),

@@ -67,6 +67,7 @@ impl CallContext<'_> {
             mutations: Vec::new(),
             question: None,
             expires_at: Some(next.permit().until()),
+            driver_state: next.planned().plan.driver_state.clone(),
             mode: Decided::FALLBACK.to_owned(),
         })));
         let point = HookPoint::PermissionDecision;

@@ -167,6 +167,7 @@ impl CallContext<'_> {
                 plan.actor.id,
             ),
             shown_input: self.redacted_input(plan),
+            driver_state: plan.driver_state.clone(),
             decision: Decision {
                 verdict: Verdict::Ask,
                 deciding: Some(0),

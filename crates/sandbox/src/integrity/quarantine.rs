@@ -1,6 +1,5 @@
 //! Quarantine: keeps what a run should not have made out of every program's sight, with a note.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -32,7 +31,7 @@ impl Quarantine {
 
     /// Moves what was made to quarantine, and restores the symlinks and files that were there.
     pub(super) fn take(&self, intrusions: &mut [Intrusion], before: &Survey) {
-        let mut note = String::from("Moved here because a confined program made it:\n");
+        let mut note = String::from("Moved here because a confined program could have made it:\n");
         // What lies in a moved folder went along with it.
         for intrusion in intrusions.iter_mut() {
             if matches!(
@@ -40,7 +39,7 @@ impl Quarantine {
                 GoverningChange::Created | GoverningChange::Relinked | GoverningChange::Replaced
             ) {
                 intrusion.quarantined = self.keep(&intrusion.path).ok();
-                let _ = writeln!(note, "- {}: {}", intrusion.path.display(), intrusion.reason);
+                note.push_str(&described(intrusion));
             }
             let target = before.found.get(&intrusion.path).and_then(|then| then.target.as_ref());
             if let (GoverningChange::Relinked, Some(target)) = (intrusion.change, target) {
@@ -75,5 +74,49 @@ impl Quarantine {
             fs::set_permissions(&moved, fs::Permissions::from_mode(0o600))?;
         }
         Ok(moved)
+    }
+}
+
+/// What the note says of one file: why it is here, and the command that puts it back.
+fn described(intrusion: &Intrusion) -> String {
+    let Intrusion { path, change, reason, quarantined } = intrusion;
+    let mut words = format!("- {}: {reason}\n", path.to_string_lossy().escape_debug());
+    if *change == GoverningChange::Replaced {
+        words.push_str(
+            "  It was replaced while a program could write it, perhaps by a person (`git config`, an \
+             editor).\n  Its earlier content is back in place, if Haft had kept it.\n",
+        );
+    }
+    let ends = quarantined.as_deref().and_then(shell_word).zip(shell_word(path));
+    if let Some((kept, place)) = ends {
+        words.push_str(&format!(
+            "  If it is yours, read it, stop the servers of this workspace, and put it back:\n  \
+             mv -f -- {kept} {place}\n"
+        ));
+    }
+    words
+}
+
+/// A path as one word of a shell; `None` for one that a terminal would not show as it is.
+fn shell_word(path: &Path) -> Option<String> {
+    let text = path.to_str().filter(|text| !text.chars().any(char::is_control))?;
+    Some(format!("'{}'", text.replace('\'', r"'\''")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_one_shell_word_or_none() {
+        for (path, expected) in [
+            ("/w/.git/config", Some("'/w/.git/config'")),
+            ("/w/a b/$(x);`y`/.envrc", Some("'/w/a b/$(x);`y`/.envrc'")),
+            ("/w/it's/.envrc", Some(r"'/w/it'\''s/.envrc'")),
+            ("/w/a\nrm -r x/.envrc", None),
+            ("/w/\u{1b}[2J/.envrc", None),
+        ] {
+            assert_eq!(shell_word(Path::new(path)).as_deref(), expected, "{path:?}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! else.
 
 use haft_model::{Code, EffectState};
+use haft_testkit::Folder;
 use serde_json::json;
 
 use crate::cli::stage::Stage;
@@ -25,8 +26,11 @@ fn login_reaches_environment_and_one_of_several_suffices() {
 
 #[test]
 fn program_with_its_own_login_needs_no_secret() {
-    let auth = json!({"state": {"env": ["DEMO_TOKEN"], "paths": ["note"]}});
-    assert_eq!(logging_in("cat note", auth, &[]).run(json!({})).text(), "a note\n");
+    let beyond = Folder::new().file("login", "a login\n");
+    let login = beyond.path().join("login").display().to_string();
+    let auth = json!({"state": {"env": ["DEMO_TOKEN"], "paths": [login]}});
+    let stage = logging_in(&format!("cat {login}"), auth, &[]);
+    assert_eq!(stage.run(json!({})).text(), "a login\n");
 }
 
 #[test]

@@ -40,9 +40,12 @@ impl Host {
         let kept = fs::read_dir(&folder).into_iter().flatten().flatten().count();
         let shown = folder.display();
         let runs = if kept == 1 { "one run" } else { "several runs" };
-        let words = format!("`{shown}` holds what {runs} made and should not have");
+        let words =
+            format!("`{shown}` holds what {runs} made, or could have made, and should not have");
         let seen = DoctorFinding::new("quarantine", Degree::Warning, words);
-        let mend = format!("read {shown}/*/NOTE.txt, then rm -r {shown}/*");
+        let mend = format!(
+            "read {shown}/*/NOTE.txt, which tells how to put back a file of yours, then rm -r {shown}/*"
+        );
         (kept > 0).then(|| seen.mended_by(mend))
     }
 

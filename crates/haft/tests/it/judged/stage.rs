@@ -6,7 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use haft::{Host, HostOptions, Launcher, StoreChoice};
-use haft_model::{Call, Code, Envelope};
+use haft_driver::{BoxFuture, OpenedSecret, SecretRequest, Vault, Withheld};
+use haft_model::{Call, Code, Envelope, Secret};
 use haft_runtime::{CallOptions, Patience};
 use haft_sandbox::AddressGuard;
 use haft_testkit::{Folder, judged};
@@ -93,6 +94,20 @@ pub(crate) fn workspace(rules: &str) -> Folder {
     folder.file(".drivers/words/DRIVER.md", driver("words", "env", &entries))
 }
 
+/// A vault that has every secret.
+struct OneSecret;
+
+impl Vault for OneSecret {
+    fn open<'a>(
+        &'a self,
+        asked: SecretRequest<'a>,
+    ) -> BoxFuture<'a, Result<OpenedSecret, Withheld>> {
+        let opened =
+            OpenedSecret { slug: asked.name.to_owned(), value: Secret::new("open".to_owned()) };
+        Box::pin(async { Ok(opened) })
+    }
+}
+
 /// A host over a workspace, which may reach one address of this machine by two names.
 pub(crate) fn open(folder: &Folder, port: u16) -> Host {
     crate::accepted::accept(folder);
@@ -101,6 +116,7 @@ pub(crate) fn open(folder: &Folder, port: u16) -> Host {
         store: StoreChoice::Memory,
         launcher: Some(Launcher::at(env!("CARGO_BIN_EXE_haft-test-launcher"))),
         addresses,
+        vault: Some(Arc::new(OneSecret)),
         ..HostOptions::default()
     };
     Host::open(folder.path(), options).unwrap()

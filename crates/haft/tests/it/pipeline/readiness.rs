@@ -3,7 +3,7 @@
 use std::fs;
 
 use haft_model::{Call, Code, Envelope, RejectionReason};
-use haft_testkit::{Act, Backend, Keys, Then};
+use haft_testkit::{Act, Backend, Folder, Keys, Then};
 use serde_json::json;
 
 use crate::stage::*;
@@ -108,10 +108,13 @@ async fn login_is_valid_only_for_its_actor() {
 
 #[tokio::test]
 async fn a_login_that_a_program_keeps_itself_is_one() {
-    let login = "auth: { login: { cmd: 'true' }, state: { paths: [./kept/**] } }";
-    let stage = served_by(&[("first", login)]).open();
+    let beyond = Folder::new();
+    let kept = beyond.path().join("kept");
+    let state = format!("state: {{ paths: [{}/**] }}", kept.display());
+    let login = format!("auth: {{ login: {{ cmd: 'true' }}, {state} }}");
+    let stage = served_by(&[("first", &login)]).open();
     assert!(outcome(&stage, "agent:coder").await.is_err());
-    fs::create_dir(stage.folder.path().join("kept")).unwrap();
+    fs::create_dir(kept).unwrap();
     assert_eq!(outcome(&stage, "agent:coder").await, Ok("first".to_owned()));
 }
 

@@ -201,6 +201,7 @@ fn call(dice: &mut SeededRandom) -> Case {
         route: Route { driver: DriverId::from("d"), reason: "the only one", rejected: Vec::new() },
         input: input.into(),
         renames: Arc::from([]),
+        driver_state: Arc::from([]),
         context: Value::Null,
         effects: Arc::new(EffectProfile {
             mutates: if reads { BTreeSet::new() } else { ["external:shop".to_owned()].into() },

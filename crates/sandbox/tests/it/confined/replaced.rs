@@ -98,6 +98,21 @@ async fn replaced_governing_files_make_program_stale_and_are_restored() {
 }
 
 #[tokio::test]
+async fn note_tells_how_to_put_replaced_file_back() {
+    let folder = workspace();
+    let server = Server::start(&folder).await;
+    rename_over(&folder, ".git/config", "of a person");
+    assert_eq!(server.end().await, [("config".to_owned(), GoverningChange::Replaced)]);
+    assert_eq!(folder.read(".git/config"), "c");
+    let run = fs::read_dir(root(&folder).join(".haft/quarantine")).unwrap().next().unwrap();
+    let note = fs::read_to_string(run.unwrap().path().join("NOTE.txt")).unwrap();
+    let command = note.lines().find(|line| line.trim().starts_with("mv ")).unwrap();
+    let ran = std::process::Command::new("sh").arg("-c").arg(command.trim()).status();
+    assert!(ran.unwrap().success(), "{note}");
+    assert_eq!(folder.read(".git/config"), "of a person");
+}
+
+#[tokio::test]
 async fn folder_replaced_and_written_is_quarantined() {
     let folder = workspace().file(".vscode/tasks.json", "t");
     let mut server = Server::start(&folder).await;
