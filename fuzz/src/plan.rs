@@ -30,7 +30,7 @@ pub(crate) fn plan(tool: &str, input: Value) -> Plan {
         version: "1.0.0".into(),
         route: Route { driver: "demo".into(), reason: "only one", rejected: Vec::new() },
         digest: Digest::of(&(tool, &input)),
-        input,
+        input: input.into(),
         renames: Arc::from([]),
         driver_state: Arc::from([]),
         context: json!({}),
