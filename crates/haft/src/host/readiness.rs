@@ -75,7 +75,6 @@ mod tests {
         check(env(), "yn", "yn", None, LoggedOut);
         check(env(), "", "ny", None, LoggedIn);
         check(env(), "", "nn", None, LoggedOut);
-        check(json!({ "login": 7 }), "", "", None, LoggedOut);
         check(login(), "", "", None, LoggedOut);
         check(login(), "", "", Some(false), LoggedIn);
         check(login(), "", "", Some(true), Expired);
