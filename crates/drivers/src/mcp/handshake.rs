@@ -49,7 +49,20 @@ impl McpClient {
         }
     }
 
+    /// Discovers the server. One that refuses the version and names it as supported is asked once
+    /// more.
     async fn discover(&self) -> Result<(), HandshakeFault> {
+        match self.request_discovery().await {
+            Err(HandshakeFault::NoCommonVersion(theirs))
+                if theirs.contains(&ProtocolVersion::LATEST) =>
+            {
+                self.request_discovery().await
+            }
+            discovered => discovered,
+        }
+    }
+
+    async fn request_discovery(&self) -> Result<(), HandshakeFault> {
         let (method, version) = ("server/discover", ProtocolVersion::LATEST);
         let meta = self.meta(&version);
         let (id, empty) = (self.next_id(), JsonObject::new());
