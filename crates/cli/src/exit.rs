@@ -1,4 +1,4 @@
-//! Exit codes of the process.
+//! Exit codes of the process: the one place that maps a situation to a number for the shell.
 
 use std::process::ExitCode;
 
@@ -27,11 +27,24 @@ impl Exit {
 
     /// The exit code for the shell.
     pub(crate) fn code(self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.number())
+    }
+
+    /// The exit code as a number.
+    pub(crate) fn number(self) -> u8 {
+        match self {
             Exit::Done => 0,
             Exit::Usage => 2,
-            Exit::Stopped(situation) => situation.exit_code(),
-        })
+            Exit::Stopped(situation) => match situation {
+                Situation::Failed => 1,
+                Situation::Refused => 3,
+                Situation::UnknownTool | Situation::Invalid => 4,
+                Situation::Unavailable => 69,
+                Situation::Waiting => 75,
+                Situation::TimedOut => 124,
+                Situation::Canceled => 130,
+            },
+        }
     }
 
     /// The exit of a command that stopped with a code.
@@ -46,5 +59,82 @@ impl Exit {
             None if envelope.unrecorded.is_some() => Exit::Stopped(Situation::Unavailable),
             None => Exit::Done,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn every_error_code_has_its_exit_code() {
+        let mut found = BTreeMap::<u8, Vec<&str>>::new();
+        for code in Code::ALL.iter().copied() {
+            found.entry(Exit::of(code).number()).or_default().push(code.name());
+        }
+        let expected = BTreeMap::from([
+            (
+                1,
+                vec![
+                    "input.mutation",
+                    "route.none",
+                    "route.pin_unavailable",
+                    "route.region",
+                    "setup.required",
+                    "credential.missing",
+                    "hook.failed",
+                    "hook.post_failed",
+                    "rate.limited",
+                    "dependency.unavailable",
+                    "execution.failed",
+                    "resource.not_found",
+                    "conflict",
+                    "effect.partial",
+                    "compensation.failed",
+                    "output.invalid",
+                    "result.too_large",
+                    "internal",
+                ],
+            ),
+            (
+                3,
+                vec![
+                    "tool.blocked",
+                    "route.policy",
+                    "hook.blocked",
+                    "permission.denied",
+                    "policy.blocked",
+                    "approval.required",
+                    "approval.rejected",
+                    "approval.expired",
+                    "sandbox.violation",
+                    "effect.undeclared",
+                    "result.redacted",
+                ],
+            ),
+            (
+                4,
+                vec![
+                    "tool.unknown",
+                    "tool.schema_not_loaded",
+                    "input.schema",
+                    "input.value",
+                    "input.number_not_exact",
+                    "input.context",
+                    "input.unsupported",
+                ],
+            ),
+            (69, vec!["store.unavailable"]),
+            (124, vec!["timeout.before_submit", "timeout.unknown_commit"]),
+            (130, vec!["canceled.caller", "canceled.sibling", "canceled.discarded"]),
+        ]);
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn ends_without_an_error_code_have_their_exit_codes() {
+        assert_eq!([Exit::Done, Exit::Usage, Exit::WAITING].map(Exit::number), [0, 2, 75]);
     }
 }

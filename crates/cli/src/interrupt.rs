@@ -4,6 +4,7 @@
 use haft_driver::Cancel;
 use haft_model::Situation;
 
+use crate::exit::Exit;
 use crate::output;
 
 /// Fires when the person at the keyboard wants to stop; a second time ends the process at once.
@@ -17,7 +18,7 @@ pub(crate) fn listen() -> Cancel {
         fired.cancel();
         if tokio::signal::ctrl_c().await.is_ok() {
             output::remark("ended without waiting; `haft runs --open` tells what is left");
-            std::process::exit(i32::from(Situation::Canceled.exit_code()));
+            std::process::exit(i32::from(Exit::Stopped(Situation::Canceled).number()));
         }
     });
     cancel

@@ -21,6 +21,7 @@ mod in_flight;
 mod login;
 mod manifest;
 mod message;
+mod pool_key;
 mod program;
 mod request_headers;
 mod secret_templates;
@@ -40,8 +41,8 @@ use std::time::Duration;
 
 use haft_contract::DriverManifest;
 use haft_driver::{
-    Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, InquiryKind, Output,
-    Safe, TargetGuard, TargetKinds, Targets,
+    Abilities, Attempt, Backend, BackendNews, BoxFuture, Driver, Failure, Output, Safe,
+    TargetGuard, TargetKinds, Targets,
 };
 use haft_model::{Code, Plan, Stop, ToolKey};
 use serde_json::{Value, json};
@@ -65,6 +66,7 @@ use connection::{Connection, ConnectionKey};
 use contract_cache::ContractCache;
 use era::ServerEra;
 use manifest::{McpEntry, ServerLocation, ServerManifest};
+use pool_key::ConnectionPoolKey;
 use program::Program;
 use server_target::{Inside, RemoteAddress, ServerTarget};
 
@@ -89,7 +91,7 @@ pub struct Mcp {
     address: OnceLock<Result<Arc<RemoteAddress>, Stop>>,
     /// A remote server without secrets, which is the same for every call.
     public: OnceLock<ServerTarget>,
-    kept: KeyedPool<Connection>,
+    kept: KeyedPool<ConnectionPoolKey, Connection>,
     /// Change notifications of its servers.
     news: broadcast::Sender<BackendNews>,
     /// Tasks that hold resource subscriptions, by resource URI.
@@ -200,7 +202,7 @@ impl Mcp {
     async fn connection(
         &self,
         attempt: &Attempt<'_>,
-    ) -> Result<(String, Arc<Connection>), Failure> {
+    ) -> Result<(ConnectionPoolKey, Arc<Connection>), Failure> {
         let (plan, guard) = (attempt.plan, &attempt.guard);
         self.check(plan, guard).map_err(stopped)?;
         let inside = || {
@@ -212,20 +214,7 @@ impl Mcp {
             })
         };
         let meant = self.meant(inside, Some(&attempt.safe)).await?;
-        let mut key = meant.key.clone();
-        if meant.personal {
-            key = format!("{key} {} {}", plan.actor.tenant, plan.actor.id);
-        }
-        // The server learns what this caller can answer, so the connection is private to its actor.
-        let able = &attempt.abilities;
-        if able.kinds.iter().any(|kind| !(able.people && *kind == InquiryKind::Form)) {
-            let (actor, told) = (&plan.actor, &able.told);
-            key = format!("{key} asks {} {} {told}", actor.tenant, actor.id);
-        }
-        // Approvers fill in forms for any caller, so callers can share this connection.
-        if able.people {
-            key = format!("{key} forms");
-        }
+        let key = ConnectionPoolKey::new(&meant, &plan.actor, &attempt.abilities);
         // Boxed, because connecting is rare and would enlarge the future of each call.
         let connect = || Box::pin(self.connect(&meant, &attempt.abilities));
         let mut made = self.kept.get(&key, connect).await.map_err(stopped)?;
@@ -243,7 +232,7 @@ impl Mcp {
 
     /// Retires a program that lost a read-only mount; it ends at the latest with the last call that
     /// uses it. A change that it made to governing files meanwhile is a sandbox violation.
-    async fn retire(&self, key: &str, stale: Arc<Connection>) -> Result<(), Failure> {
+    async fn retire(&self, key: &ConnectionPoolKey, stale: Arc<Connection>) -> Result<(), Failure> {
         self.kept.let_go(key, &stale).await;
         let mut intrusions = stale.inspect().await;
         if let Some(own) = Arc::into_inner(stale) {

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
-use haft_model::{Blame, Code, Stop};
+use haft_model::{Actor, ActorId, Blame, Code, Stop};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -20,9 +21,27 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long an item must work before its earlier failures are forgotten.
 const HOLDS: Duration = Duration::from_secs(60);
 
+/// A key compared field by field; in a formatted text one caller's names could read as another's.
+pub(crate) trait PoolKey: Clone + Eq + Hash + Send + Sync + 'static {}
+
+impl<K: Clone + Eq + Hash + Send + Sync + 'static> PoolKey for K {}
+
+/// The actor whose calls alone may use an item, as the part of a key that separates users.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ItemOwner {
+    tenant: Arc<str>,
+    actor: ActorId,
+}
+
+impl ItemOwner {
+    pub(crate) fn new(actor: &Actor) -> ItemOwner {
+        ItemOwner { tenant: actor.tenant.clone(), actor: actor.id.clone() }
+    }
+}
+
 /// A pool with at most one item per key.
-pub(crate) struct KeyedPool<T> {
-    places: Arc<Places<T>>,
+pub(crate) struct KeyedPool<K, T> {
+    places: Arc<Places<K, T>>,
     idle: Duration,
     /// How many items are being created.
     making: AtomicUsize,
@@ -38,7 +57,7 @@ impl Drop for Making<'_> {
 }
 
 /// The slot of each key.
-type Places<T> = StdMutex<HashMap<String, Arc<Mutex<PoolSlot<T>>>>>;
+type Places<K, T> = StdMutex<HashMap<K, Arc<Mutex<PoolSlot<T>>>>>;
 
 /// The item of a key, and its failures.
 struct PoolSlot<T> {
@@ -50,16 +69,16 @@ struct PoolSlot<T> {
     not_before: Instant,
 }
 
-impl<T: Send + Sync + 'static> KeyedPool<T> {
+impl<K: PoolKey, T: Send + Sync + 'static> KeyedPool<K, T> {
     /// Builds an empty pool that evicts items unused for `idle`.
-    pub(crate) fn new(idle: Duration) -> KeyedPool<T> {
+    pub(crate) fn new(idle: Duration) -> KeyedPool<K, T> {
         KeyedPool { places: Arc::default(), idle, making: AtomicUsize::new(0) }
     }
 
     /// The item of a key, created if absent. Concurrent callers wait for the same creation.
     pub(crate) async fn get<F>(
         &self,
-        key: &str,
+        key: &K,
         make: impl FnOnce() -> F + Send,
     ) -> Result<Arc<T>, Stop>
     where
@@ -100,7 +119,7 @@ impl<T: Send + Sync + 'static> KeyedPool<T> {
     }
 
     /// Reports a broken item and starts the backoff. A repeated report of the same item is ignored.
-    pub(crate) async fn broke(&self, key: &str, broken: &Arc<T>) {
+    pub(crate) async fn broke(&self, key: &K, broken: &Arc<T>) {
         let place = self.place(key);
         let mut place = place.lock().await;
         if place.there.as_ref().is_some_and(|there| Arc::ptr_eq(there, broken)) {
@@ -109,7 +128,7 @@ impl<T: Send + Sync + 'static> KeyedPool<T> {
     }
 
     /// Removes an item without a backoff for the next.
-    pub(crate) async fn let_go(&self, key: &str, done: &Arc<T>) {
+    pub(crate) async fn let_go(&self, key: &K, done: &Arc<T>) {
         let place = self.place(key);
         let mut place = place.lock().await;
         if place.there.as_ref().is_some_and(|there| Arc::ptr_eq(there, done)) {
@@ -117,19 +136,16 @@ impl<T: Send + Sync + 'static> KeyedPool<T> {
         }
     }
 
-    fn place(&self, key: &str) -> Arc<Mutex<PoolSlot<T>>> {
+    fn place(&self, key: &K) -> Arc<Mutex<PoolSlot<T>>> {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = places.get(key) {
             return place.clone();
         }
-        places
-            .entry(key.to_owned())
-            .or_insert_with(|| Arc::new(Mutex::new(PoolSlot::new())))
-            .clone()
+        places.entry(key.clone()).or_insert_with(|| Arc::new(Mutex::new(PoolSlot::new()))).clone()
     }
 
-    fn let_go_when_idle(&self, key: &str) {
-        let (places, key, idle) = (Arc::downgrade(&self.places), key.to_owned(), self.idle);
+    fn let_go_when_idle(&self, key: &K) {
+        let (places, key, idle) = (Arc::downgrade(&self.places), key.clone(), self.idle);
         tokio::spawn(async move {
             let mut until = Instant::now() + idle;
             loop {

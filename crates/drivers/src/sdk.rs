@@ -23,7 +23,7 @@ use haft_sandbox::{Access, Bounds, ConfinedProgram, MountedPath};
 use serde_json::{Map, json};
 
 use crate::failure::{called_off, intruded, late, unsent, while_running};
-use crate::pool::KeyedPool;
+use crate::pool::{ItemOwner, KeyedPool};
 use crate::sandbox_opening::SandboxOpening;
 use crate::watch::Watch;
 use crate::web::MOST_BYTES;
@@ -52,13 +52,26 @@ const LIFE: u64 = 3600;
 pub struct Sdk {
     declared: LazyLock<DeclaredEntries, Box<dyn FnOnce() -> DeclaredEntries + Send>>,
     place: WorkingFolder,
-    workers: KeyedPool<Worker>,
+    workers: KeyedPool<WorkerKey, Worker>,
     slots: Slots,
+}
+
+/// The calls that may share a worker: those with an equal value use the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct WorkerKey {
+    /// Digest of the sandbox profile.
+    profile: Digest,
+    /// The actor whose secrets the worker holds.
+    owner: Option<ItemOwner>,
+    /// Digest of the secrets in its environment.
+    values: Digest,
+    /// The slot of a call that may change something; such calls share no worker at a time.
+    number: Option<usize>,
 }
 
 /// The worker of a call, and its key in the pool.
 struct HeldWorker<'a> {
-    key: String,
+    key: WorkerKey,
     worker: Arc<Worker>,
     version: Option<String>,
     _slot: Option<Slot<'a>>,
@@ -81,7 +94,7 @@ impl Sdk {
         package: &Package,
         attempt: &Attempt<'_>,
         secrets: BTreeMap<String, Secret>,
-        owner: Option<String>,
+        owner: Option<ItemOwner>,
     ) -> Result<HeldWorker<'_>, Stop> {
         let (plan, guard) = (attempt.plan, &attempt.guard);
         let opening = SandboxOpening::of(self.declared.manifest()?, plan, &self.place)?;
@@ -101,7 +114,9 @@ impl Sdk {
         closed::hide(&mut confined, guard, &opening.root, &self.place);
         let hidden = &confined.hidden;
         let values = Digest::of(&values);
-        let key = format!("{opening:?} {hidden:?} {owner:?} {values:?} {number:?}");
+        let profile = format!("{opening:?} {hidden:?}");
+        let profile = Digest::of_bytes(profile.as_bytes());
+        let key = WorkerKey { profile, owner, values, number };
         let confined = ConfinedProgram { secret_env: secrets.clone(), ..confined };
         let make = || async { Ok(Worker::start(confined.clone(), &self.place.walls).await) };
         let mut worker = self.workers.get(&key, make).await?;
@@ -134,7 +149,7 @@ impl Sdk {
 
     /// Ends a worker that lost a read-only mount, at the latest with the last call that uses it.
     /// What it did to the rules meanwhile is a violation.
-    async fn retire(&self, key: &str, stale: Arc<Worker>) -> Result<(), Stop> {
+    async fn retire(&self, key: &WorkerKey, stale: Arc<Worker>) -> Result<(), Stop> {
         self.workers.let_go(key, &stale).await;
         let mut intrusions = stale.inspect().await;
         if let Some(own) = Arc::into_inner(stale) {
@@ -228,7 +243,7 @@ impl Sdk {
             variables.insert(name.clone(), safe.open(name).await?);
         }
         let is_personal = !named.is_empty() || !variables.is_empty();
-        let owner = is_personal.then(|| format!("{}/{}", plan.actor.tenant, plan.actor.id));
+        let owner = is_personal.then(|| ItemOwner::new(&plan.actor));
         let given = FunctionInputs::of(function, plan, named).map_err(refused)?;
         let held = self.worker(&package, attempt, variables, owner).await.map_err(refused)?;
         Ok((held, package, given))

@@ -1,8 +1,9 @@
-//! Wire situation: maps an error to an exit code, an HTTP status or a JSON-RPC error.
+//! Situation: groups error codes by what a caller can do; each edge maps it to its own wire.
 
 use crate::Code;
 
-/// The kinds of outcome that wires tell apart.
+/// The kinds of outcome that callers tell apart. An edge matches every one, so a new kind does not
+/// compile until each edge has a number for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Situation {
     /// No such tool.
@@ -23,52 +24,8 @@ pub enum Situation {
     Unavailable,
 }
 
-impl Situation {
-    /// Exit code of a process that ends this way.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Situation::Failed => 1,
-            Situation::Unavailable => 69,
-            Situation::Refused => 3,
-            Situation::UnknownTool | Situation::Invalid => 4,
-            Situation::Waiting => 75,
-            Situation::TimedOut => 124,
-            Situation::Canceled => 130,
-        }
-    }
-
-    /// The HTTP status of an answer to a call. An answered call is a 200 whatever the answer; a
-    /// call that cannot be recorded is refused like any other request.
-    pub fn http_status(self) -> u16 {
-        match self {
-            Situation::Waiting => 202,
-            Situation::Unavailable => 503,
-            Situation::UnknownTool
-            | Situation::Invalid
-            | Situation::Refused
-            | Situation::Failed
-            | Situation::TimedOut
-            | Situation::Canceled => 200,
-        }
-    }
-
-    /// The JSON-RPC error of MCP; `None` means a result, with `isError` unless it waits.
-    pub fn mcp_error(self) -> Option<i32> {
-        match self {
-            Situation::UnknownTool => Some(-32602),
-            Situation::Invalid
-            | Situation::Refused
-            | Situation::Waiting
-            | Situation::Failed
-            | Situation::TimedOut
-            | Situation::Canceled
-            | Situation::Unavailable => None,
-        }
-    }
-}
-
 impl Code {
-    /// The situation of the code on a wire.
+    /// The situation that the code means.
     pub fn situation(self) -> Situation {
         match self {
             Code::ToolUnknown => Situation::UnknownTool,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 const HEAD: &str = "\
 # code | class (Agent Tool) | code (AIP-14) | code (ARuntime) | may it be sent again
-#      | MCP | HTTP | exit | ends as (before it ran / while it ran) | result as (before / while)
+#      | ends as (before it ran / while it ran) | result as (before / while)
 ";
 
 /// The table, as the code has it.
@@ -19,19 +19,14 @@ fn table() -> String {
             Retry::No => "no".to_owned(),
             Retry::After(what) => format!("after {what}"),
         };
-        let situation = code.situation();
-        let mcp =
-            situation.mcp_error().map_or_else(|| "result".to_owned(), |code| code.to_string());
         let before = ToolError::new(Stop::new(code, "x"), EffectState::NotSubmitted);
         let stop = Stop::new(code, "x").because(json!({"phase": "run"}));
         let running = ToolError::new(stop, EffectState::Unknown);
         text += &format!(
-            "\n{code} | {} | {} | {} | {retry}\n  {mcp} | {} | {} | {} / {} | {} / {}\n",
+            "\n{code} | {} | {} | {} | {retry}\n  {} / {} | {} / {}\n",
             code.class(),
             code.aip(),
             code.aruntime(),
-            situation.http_status(),
-            situation.exit_code(),
             before.final_status(),
             running.final_status(),
             before.result_status(),

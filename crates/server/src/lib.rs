@@ -7,6 +7,7 @@ mod a2a;
 mod app_state;
 mod auth;
 mod deferred;
+mod error_mapping;
 mod functions;
 mod listen;
 mod mcp;

@@ -20,6 +20,7 @@ use super::connection::Connection;
 use super::fault::RequestFault;
 use super::in_flight::CallContext;
 use super::manifest::McpEntry;
+use super::pool_key::ConnectionPoolKey;
 use super::request_headers::RepeatedParts;
 use super::tools::one_line;
 use crate::failure::{
@@ -86,7 +87,11 @@ impl<'a> McpCall<'a> {
         Err(Failure { native, ..Failure::new(stop, effect) })
     }
 
-    async fn made_over(&self, key: &str, connection: &Arc<Connection>) -> Result<Output, Failure> {
+    async fn made_over(
+        &self,
+        key: &ConnectionPoolKey,
+        connection: &Arc<Connection>,
+    ) -> Result<Output, Failure> {
         let (plan, witness) = (self.attempt.plan, &self.mcp.witness);
         let mut arguments = self.entry.arguments(plan);
         let checked = connection.check(&self.entry.tool, &arguments, plan, witness).await;

@@ -26,10 +26,19 @@ use crate::{WorkingFolder, closed};
 #[derive(Clone)]
 pub(super) struct ServerTarget {
     way: ServerTransport,
-    /// The pool key. It distinguishes credentials by digest and reveals none.
-    pub(super) key: String,
+    /// Its part of the pool key.
+    pub(super) key: TargetKey,
     /// Whether it holds secrets, so that actors must not share it.
     pub(super) personal: bool,
+}
+
+/// A server and its credentials in the pool key; a digest tells credentials apart and reveals none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum TargetKey {
+    /// A program, by the digest of its sandbox profile.
+    Program(Digest, Option<Digest>),
+    /// A remote server, by its URL.
+    Remote(Arc<str>, Option<Digest>),
 }
 
 #[derive(Clone)]
@@ -77,7 +86,7 @@ impl RemoteAddress {
 /// A program with its sandbox profile, before its environment is rendered.
 pub(super) struct Inside {
     confined: ConfinedProgram,
-    key: String,
+    profile: Digest,
 }
 
 impl Inside {
@@ -94,8 +103,7 @@ impl Inside {
         start_judged(&mut confined);
         closed::hide(&mut confined, guard, &opening.root, place);
         let open = format!("{opening:?} {:?}", confined.hidden);
-        let key = Digest::of_bytes(open.as_bytes()).to_string();
-        Ok(Inside { confined, key })
+        Ok(Inside { confined, profile: Digest::of_bytes(open.as_bytes()) })
     }
 
     fn given(&self, env: &Values) -> ConfinedProgram {
@@ -119,7 +127,7 @@ impl ServerTarget {
             }
             ServerLocation::Docker { .. } | ServerLocation::Remote { .. } => Values::default(),
         };
-        let key = format!("{}{}", inside.key, fingerprint(&env.secret));
+        let key = TargetKey::Program(inside.profile.clone(), fingerprint(&env.secret));
         let personal = !env.secret.is_empty();
         Ok(ServerTarget { way: ServerTransport::Program(inside, env), key, personal })
     }
@@ -142,7 +150,7 @@ impl ServerTarget {
             headers.insert(name, value);
         }
         let personal = !values.secret.is_empty();
-        let key = format!("{}{}", address.url.as_str(), fingerprint(&values.secret));
+        let key = TargetKey::Remote(address.url.as_str().into(), fingerprint(&values.secret));
         Ok(ServerTarget { way: ServerTransport::Remote(address, headers), key, personal })
     }
 
@@ -172,16 +180,16 @@ fn covered(shown: &[MountedPath], path: &std::path::Path) -> bool {
     shown.iter().any(|shown| path.starts_with(&shown.path))
 }
 
-/// A digest that distinguishes secret values; empty where there are none.
-fn fingerprint(values: &BTreeMap<String, Secret>) -> String {
+/// A digest that distinguishes secret values; `None` where there are none.
+fn fingerprint(values: &BTreeMap<String, Secret>) -> Option<Digest> {
     if values.is_empty() {
-        return String::new();
+        return None;
     }
     let plain: Vec<&[u8]> = values
         .iter()
         .flat_map(|(name, value)| [name.as_bytes(), value.expose().as_bytes()])
         .collect();
-    format!(" {}", Digest::of_parts(&plain))
+    Some(Digest::of_parts(&plain))
 }
 
 /// The headers of every request, as unrendered templates.

@@ -11,6 +11,8 @@ use rmcp::model::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::error_mapping::mcp_error;
+
 /// Whether a call waits for approval.
 pub(super) fn waits(envelope: &Envelope) -> bool {
     envelope.status == ResultStatus::Pending
@@ -22,14 +24,13 @@ pub(super) fn of(envelope: &Envelope, promises: bool) -> Result<CallToolResponse
     if let Some(error) = native_error(envelope).filter(|error| is_of_the_protocol(error.code)) {
         return Err(error);
     }
-    let situation = envelope.situation();
-    if let Some(code) = situation.and_then(|situation| situation.mcp_error()) {
+    if let Some(code) = envelope.situation().and_then(mcp_error) {
         let data = json!({
             "result_id": envelope.result_id,
             "invocation_id": envelope.invocation_id,
             "code": envelope.error.as_ref().map(|error| error.error_code),
         });
-        return Err(ErrorData::new(ErrorCode(code), envelope.summary.clone(), Some(data)));
+        return Err(ErrorData::new(code, envelope.summary.clone(), Some(data)));
     }
     Ok(result(envelope, promises).into())
 }

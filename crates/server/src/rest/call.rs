@@ -19,6 +19,7 @@ use super::extract::{By, FlawedBody, PathParams};
 use super::native;
 use super::problem::Problem;
 use crate::AppState;
+use crate::error_mapping::call_status;
 use crate::session::Session;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -121,8 +122,7 @@ async fn answered(
 
 /// The answer to a call: 200 whatever the result, 202 where it waits for approval.
 fn response(envelope: &Envelope, trace: Option<&Trace>) -> Response {
-    let status = envelope.situation().map_or(200, |situation| situation.http_status());
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let status = envelope.situation().map_or(StatusCode::OK, call_status);
     let mut response = (status, Json(envelope)).into_response();
     if status == StatusCode::ACCEPTED {
         place(&mut response, &envelope.invocation_id);

@@ -5,8 +5,10 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use haft_model::{Audience, Code, Situation, Stop};
+use haft_model::{Audience, Code, Stop};
 use serde_json::{Value, json};
+
+use crate::error_mapping::refusal_status;
 
 /// Why a request has no result.
 #[derive(Debug)]
@@ -73,26 +75,7 @@ impl From<Stop> for Problem {
     fn from(stop: Stop) -> Problem {
         // A program passes on what it does not understand, and a model reads it.
         let stop = stop.told_to(Audience::Agent);
-        Problem { status: status(stop.code), stop, coded: true }
-    }
-}
-
-/// The HTTP status of a refusal without a call.
-fn status(code: Code) -> StatusCode {
-    match code {
-        Code::ResourceNotFound | Code::ToolUnknown => StatusCode::NOT_FOUND,
-        Code::Conflict | Code::ApprovalExpired => StatusCode::CONFLICT,
-        Code::DependencyUnavailable | Code::StoreUnavailable => StatusCode::SERVICE_UNAVAILABLE,
-        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        other => match other.situation() {
-            Situation::UnknownTool => StatusCode::NOT_FOUND,
-            Situation::Invalid => StatusCode::BAD_REQUEST,
-            Situation::Refused => StatusCode::FORBIDDEN,
-            Situation::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            Situation::Waiting | Situation::Failed | Situation::TimedOut | Situation::Canceled => {
-                StatusCode::CONFLICT
-            }
-        },
+        Problem { status: refusal_status(stop.code), stop, coded: true }
     }
 }
 

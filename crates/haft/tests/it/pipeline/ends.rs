@@ -1,9 +1,11 @@
-//! Call outcomes: every way in which a call can end has one envelope and one exit code.
+//! Call outcomes: every way in which a call can end has one envelope and one situation.
 
 use std::time::Duration;
 
 use haft_driver::{Attempt, BoxFuture, Cancel, Failure, HookAnswer, Output};
-use haft_model::{Call, Code, EffectState, Envelope, HookPoint, ResultStatus, Says, Status, Stop};
+use haft_model::{
+    Call, Code, EffectState, Envelope, HookPoint, ResultStatus, Says, Situation, Status, Stop,
+};
 use haft_runtime::CallOptions;
 use serde_json::{Value, json};
 
@@ -13,7 +15,14 @@ use crate::story::checked;
 const ALLOW: &str = "[[rule]]\ntool = \"*\"\nverdict = \"allow\"\n";
 
 /// What a caller can tell an end by.
-type End = (Option<Code>, Status, ResultStatus, EffectState, u8);
+type End = (Option<Code>, Status, ResultStatus, EffectState, Option<Situation>);
+
+const UNKNOWN_TOOL: Option<Situation> = Some(Situation::UnknownTool);
+const INVALID: Option<Situation> = Some(Situation::Invalid);
+const REFUSED: Option<Situation> = Some(Situation::Refused);
+const FAILED: Option<Situation> = Some(Situation::Failed);
+const TIMED_OUT: Option<Situation> = Some(Situation::TimedOut);
+const CANCELED: Option<Situation> = Some(Situation::Canceled);
 
 async fn end(stage: &Stage, envelope: &Envelope) -> End {
     let facts = checked(stage, envelope).await;
@@ -26,7 +35,7 @@ async fn end(stage: &Stage, envelope: &Envelope) -> End {
         envelope.final_status,
         envelope.status,
         envelope.effect_state,
-        envelope.situation().map_or(0, haft_model::Situation::exit_code),
+        envelope.situation(),
     )
 }
 
@@ -114,20 +123,20 @@ async fn before_anything_runs() {
     assert_eq!(
         ends,
         [
-            (Some(Code::ToolUnknown), Status::Failed, Bad, Nothing, 4),
-            (Some(Code::ToolBlocked), Status::Blocked, No, Nothing, 3),
-            (Some(Code::ToolSchemaNotLoaded), Status::Blocked, Bad, NotSubmitted, 4),
-            (Some(Code::InputSchema), Status::SchemaParseFailed, Bad, NotSubmitted, 4),
-            (Some(Code::InputValue), Status::ValidationFailed, Bad, NotSubmitted, 4),
-            (Some(Code::InputMutation), Status::Failed, Bad, NotSubmitted, 1),
-            (Some(Code::HookBlocked), Status::Blocked, No, NotSubmitted, 3),
-            (Some(Code::HookFailed), Status::Failed, Bad, NotSubmitted, 1),
-            (Some(Code::HookFailed), Status::Failed, Bad, NotSubmitted, 1),
-            (Some(Code::PermissionDenied), Status::Denied, No, NotSubmitted, 3),
-            (Some(Code::PermissionDenied), Status::Denied, No, Nothing, 3),
-            (Some(Code::PolicyBlocked), Status::Denied, No, NotSubmitted, 3),
-            (Some(Code::ApprovalRequired), Status::Denied, No, NotSubmitted, 3),
-            (Some(Code::RateLimited), Status::Failed, Bad, NotSubmitted, 1),
+            (Some(Code::ToolUnknown), Status::Failed, Bad, Nothing, UNKNOWN_TOOL),
+            (Some(Code::ToolBlocked), Status::Blocked, No, Nothing, REFUSED),
+            (Some(Code::ToolSchemaNotLoaded), Status::Blocked, Bad, NotSubmitted, INVALID),
+            (Some(Code::InputSchema), Status::SchemaParseFailed, Bad, NotSubmitted, INVALID),
+            (Some(Code::InputValue), Status::ValidationFailed, Bad, NotSubmitted, INVALID),
+            (Some(Code::InputMutation), Status::Failed, Bad, NotSubmitted, FAILED),
+            (Some(Code::HookBlocked), Status::Blocked, No, NotSubmitted, REFUSED),
+            (Some(Code::HookFailed), Status::Failed, Bad, NotSubmitted, FAILED),
+            (Some(Code::HookFailed), Status::Failed, Bad, NotSubmitted, FAILED),
+            (Some(Code::PermissionDenied), Status::Denied, No, NotSubmitted, REFUSED),
+            (Some(Code::PermissionDenied), Status::Denied, No, Nothing, REFUSED),
+            (Some(Code::PolicyBlocked), Status::Denied, No, NotSubmitted, REFUSED),
+            (Some(Code::ApprovalRequired), Status::Denied, No, NotSubmitted, REFUSED),
+            (Some(Code::RateLimited), Status::Failed, Bad, NotSubmitted, FAILED),
         ]
     );
 }
@@ -140,7 +149,7 @@ async fn while_people_are_asked() {
         (pending.status, pending.final_status, pending.effect_state, pending.is_error),
         (ResultStatus::Pending, Status::AwaitingApproval, EffectState::NotSubmitted, false)
     );
-    assert_eq!(pending.situation().map(haft_model::Situation::exit_code), Some(75));
+    assert_eq!(pending.situation(), Some(Situation::Waiting));
     let rejected = stage.answer(&pending.approval_id.unwrap(), stage.no("no")).await;
     assert_eq!(
         end(&stage, &rejected).await,
@@ -149,7 +158,7 @@ async fn while_people_are_asked() {
             Status::Denied,
             ResultStatus::Rejected,
             EffectState::NotSubmitted,
-            3
+            REFUSED
         )
     );
     let stage = Setting::default()
@@ -164,7 +173,7 @@ async fn while_people_are_asked() {
             Status::Denied,
             ResultStatus::Rejected,
             EffectState::NotSubmitted,
-            3
+            REFUSED
         )
     );
     let stage = Setting::default().tool("note.it", WRITE).open();
@@ -180,7 +189,7 @@ async fn while_people_are_asked() {
             Status::Canceled,
             ResultStatus::Canceled,
             EffectState::NotSubmitted,
-            130
+            CANCELED
         )
     );
 }
@@ -240,56 +249,68 @@ async fn after_a_driver_was_reached() {
     assert_eq!(
         ends,
         [
-            (None, Status::Succeeded, Good, Nothing, 0),
-            (None, Status::Succeeded, Good, Committed, 0),
+            (None, Status::Succeeded, Good, Nothing, None),
+            (None, Status::Succeeded, Good, Committed, None),
             (
                 Some(Code::TimeoutUnknownCommit),
                 Status::TimedOut,
                 ResultStatus::TimedOut,
                 Nothing,
-                124
+                TIMED_OUT
             ),
             (
                 Some(Code::TimeoutUnknownCommit),
                 Status::TimedOut,
                 ResultStatus::TimedOut,
                 Unknown,
-                124
+                TIMED_OUT
             ),
             (
                 Some(Code::TimeoutUnknownCommit),
                 Status::TimedOut,
                 ResultStatus::TimedOut,
                 Unknown,
-                124
+                TIMED_OUT
             ),
             (
                 Some(Code::TimeoutBeforeSubmit),
                 Status::TimedOut,
                 ResultStatus::TimedOut,
                 NotSubmitted,
-                124
+                TIMED_OUT
             ),
-            (Some(Code::ExecutionFailed), Status::Failed, Bad, Nothing, 1),
-            (Some(Code::ExecutionFailed), Status::Failed, Bad, Unknown, 1),
-            (Some(Code::ExecutionFailed), Status::Failed, Bad, NotCommitted, 1),
-            (Some(Code::DependencyUnavailable), Status::Failed, Bad, NotCommitted, 1),
+            (Some(Code::ExecutionFailed), Status::Failed, Bad, Nothing, FAILED),
+            (Some(Code::ExecutionFailed), Status::Failed, Bad, Unknown, FAILED),
+            (Some(Code::ExecutionFailed), Status::Failed, Bad, NotCommitted, FAILED),
+            (Some(Code::DependencyUnavailable), Status::Failed, Bad, NotCommitted, FAILED),
             (
                 Some(Code::EffectPartial),
                 Status::Failed,
                 ResultStatus::PartialSucceeded,
                 PartiallyCommitted,
-                1
+                FAILED
             ),
-            (Some(Code::PermissionDenied), Status::Failed, Bad, NotCommitted, 3),
-            (Some(Code::CredentialMissing), Status::Failed, Bad, NotCommitted, 1),
-            (Some(Code::OutputInvalid), Status::Failed, Bad, Nothing, 1),
-            (Some(Code::OutputInvalid), Status::Failed, Bad, Committed, 1),
-            (Some(Code::ResultTooLarge), Status::Succeeded, ResultStatus::TooLarge, Committed, 1),
-            (None, Status::Succeeded, Good, Committed, 0),
-            (Some(Code::ResultRedacted), Status::Succeeded, ResultStatus::Redacted, Committed, 3),
-            (Some(Code::HookPostFailed), Status::Failed, Bad, Committed, 1),
-            (Some(Code::HookBlocked), Status::Failed, Bad, Committed, 3),
+            (Some(Code::PermissionDenied), Status::Failed, Bad, NotCommitted, REFUSED),
+            (Some(Code::CredentialMissing), Status::Failed, Bad, NotCommitted, FAILED),
+            (Some(Code::OutputInvalid), Status::Failed, Bad, Nothing, FAILED),
+            (Some(Code::OutputInvalid), Status::Failed, Bad, Committed, FAILED),
+            (
+                Some(Code::ResultTooLarge),
+                Status::Succeeded,
+                ResultStatus::TooLarge,
+                Committed,
+                FAILED
+            ),
+            (None, Status::Succeeded, Good, Committed, None),
+            (
+                Some(Code::ResultRedacted),
+                Status::Succeeded,
+                ResultStatus::Redacted,
+                Committed,
+                REFUSED
+            ),
+            (Some(Code::HookPostFailed), Status::Failed, Bad, Committed, FAILED),
+            (Some(Code::HookBlocked), Status::Failed, Bad, Committed, REFUSED),
         ]
     );
 }
