@@ -6,6 +6,7 @@
 mod answer;
 pub(crate) mod egress_allowlist;
 mod entry;
+mod error_message;
 mod exchange;
 mod manifest;
 mod meaning;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::exchange::{Exchange, is_success};
 use super::meaning::NamedError;
-use super::{pages, reading, retry_after};
+use super::{error_message, pages, reading, retry_after};
 use crate::exact;
 use crate::failure::while_running;
 use crate::login::{LoginSignal, ran_out};
@@ -133,6 +133,7 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: HttpResponse<'
         cause.insert(CauseDetail::RetryAfterMs(retry_after));
     }
     let mut message = format!("`{host}` answered {status}");
+    let said = words.as_ref().ok().and_then(|body| error_message::read(&body.bytes));
     let code = match meaning.and_then(|meaning| meaning.error.as_ref()) {
         Some(NamedError::Ours(code)) => *code,
         Some(NamedError::Own(name)) => {
@@ -142,6 +143,9 @@ async fn refused(exchange: &Exchange<'_>, host: &str, mut answer: HttpResponse<'
         }
         None => code(status.as_u16()),
     };
+    if let Some(said) = said {
+        message = format!("{message}: {said}");
+    }
     let stop = Stop::new(code, message).because(cause);
     let stop = match has_run_out(exchange, status.as_u16(), answer.head.headers()) {
         true => ran_out(stop, exchange.driver()),

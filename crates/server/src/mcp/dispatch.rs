@@ -10,8 +10,9 @@ use rmcp::model::{
     CancelTaskParams, ClientCapabilities, CompleteRequestParams, ErrorCode, GetPromptRequestParams,
     GetTaskParams, PaginatedRequestParams, ReadResourceRequestParams, ServerJsonRpcMessage,
     ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionsListenRequestParams,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    TaskPayload, UnsubscribeRequestParams, UpdateTaskParams,
 };
+use serde_json::Value;
 
 use super::exchange::Exchange;
 use super::message::RequestFrame;
@@ -228,14 +229,32 @@ fn needs_tasks(by: &Requester) -> Result<(), ErrorData> {
 
 /// The result as the client's version has it.
 fn in_version(mut result: ServerResult, by: &Lifecycle) -> Result<ServerResult, ErrorData> {
-    match (by.is_modern(), &result) {
-        (true, _) => result.fill_missing_cache_hints(),
-        (false, ServerResult::InputRequiredResult(_)) => {
+    if !by.is_modern() {
+        return for_session(result);
+    }
+    result.fill_missing_cache_hints();
+    Ok(result)
+}
+
+/// The result for a client of at most 2025-11-25: its structured content is an object or absent, or
+/// the client loses the whole result.
+fn for_session(mut result: ServerResult) -> Result<ServerResult, ErrorData> {
+    match &mut result {
+        ServerResult::InputRequiredResult(_) => {
             let words = "a result that requires input needs protocol version 2026-07-28";
             return Err(ErrorData::invalid_request(words, None));
         }
-        (false, _) => result.strip_result_type_for_legacy_peer(),
+        ServerResult::CallToolResult(called) => {
+            called.structured_content = called.structured_content.take().filter(Value::is_object);
+        }
+        ServerResult::GetTaskResult(got) => {
+            if let TaskPayload::Completed { result } = &mut got.task.payload {
+                result.retain(|name, value| name != "structuredContent" || value.is_object());
+            }
+        }
+        _ => {}
     }
+    result.strip_result_type_for_legacy_peer();
     Ok(result)
 }
 
@@ -249,7 +268,32 @@ fn error_in_version(mut error: ErrorData, by: &Lifecycle) -> ErrorData {
 
 #[cfg(test)]
 mod tests {
+    use rmcp::model::CallToolResult;
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn session_gets_structured_content_that_is_an_object() {
+        let mut dice = haft_testkit::SeededRandom::new(18);
+        for _ in 0..200 {
+            let value = match dice.below(6) {
+                0 => Value::Null,
+                1 => json!(dice.below(100)),
+                2 => json!([dice.below(100)]),
+                3 => json!("text"),
+                4 => json!(true),
+                _ => json!({ "n": dice.below(100) }),
+            };
+            let mut called = CallToolResult::success(Vec::new());
+            called.structured_content = Some(value.clone());
+            let left = for_session(ServerResult::CallToolResult(called)).unwrap();
+            let left = serde_json::to_value(left).unwrap();
+            let object = Some(&value).filter(|value| value.is_object());
+            assert_eq!(left.get("structuredContent"), object);
+            assert_eq!(left.get("resultType"), None);
+        }
+    }
 
     #[test]
     fn every_method_is_listed_once() {

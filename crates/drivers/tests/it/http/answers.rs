@@ -127,6 +127,17 @@ fn each_http_status_maps_to_code_and_effect() {
 }
 
 #[test]
+fn refusal_tells_status_and_message_of_body() {
+    let stage = Stage::writing(json!({}));
+    let headers = "Content-Type: application/json\r\n";
+    let body = b"{\"errors\":[{\"detail\":\"`date` is\\n over\"}]}".to_vec();
+    stage.backend.will(Act::refuses(Then::Answer(422, headers, body)));
+    let failure = stage.run(json!({})).failure();
+    let words = "`127.0.0.1` answered 422 Unprocessable Entity: `date` is over";
+    assert_eq!(failure.stop.message, words);
+}
+
+#[test]
 fn refusal_keeps_backend_message_and_retry_after() {
     let stage = Stage::writing(json!({}));
     let headers = "Content-Type: application/json\r\nRetry-After: 2\r\nX-Request-Id: r-8\r\n";
