@@ -13,7 +13,7 @@ use haft_driver::{Driver, TargetKinds, Targets};
 use haft_drivers::{Builtin, Cli, DeclaredEntries, WorkingFolder};
 use haft_model::web::Url;
 use haft_model::{DriverKind, Plan, Rule, Timestamp, ToolKey};
-use haft_policy::rules::{Subject, matches};
+use haft_policy::rules::{CompiledRule, Subject, matches};
 use haft_sandbox::{AddressGuard, Walls};
 use haft_testkit::judged::{self, FOLDERS, PROGRAMS};
 use haft_testkit::{Folder, SeededRandom, spellings};
@@ -179,7 +179,7 @@ fn denies(rule: &Value, input: &Value, targets: &Targets) -> bool {
         targets,
     };
     let rule = serde_json::from_value::<Rule>(rule.clone());
-    rule.is_ok_and(|rule| matches(&rule, &subject))
+    rule.is_ok_and(|rule| matches(&CompiledRule::new(&rule), &subject))
 }
 
 fn builtin() -> Builtin {

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use haft_model::{
-    Cause, CauseDetail, Code, Glob, PolicyRule, Rule, RuleDecision, Stop, Timestamp, Verdict,
+    Cause, CauseDetail, Code, Glob, PolicyRule, RuleDecision, Stop, Timestamp, Verdict,
 };
 
 use crate::policies::held_paths;
-use crate::rules::{Subject, matches};
-use crate::targets::{BackendTargets, CommandLine, PathTarget, Spellings, Targets, address};
-use crate::values::path_patterns;
+use crate::rules::{Aside, CompiledRule, Subject, TargetPattern, matches, matches_apart_from};
+use crate::targets::{
+    BackendTargets, CommandLine, CommandPattern, PathTarget, Spellings, Targets, address,
+};
 use crate::{Matter, Rulebook, grants};
 
 /// Restrictions of one call. It only compares.
@@ -24,9 +25,9 @@ pub struct TargetGuard(Option<Arc<Fences>>);
 struct Fences {
     /// Targets at authorization.
     judged: Targets,
-    paths: Vec<Fence<Vec<Glob>>>,
-    urls: Vec<Fence<Vec<Glob>>>,
-    commands: Vec<Fence<String>>,
+    paths: Vec<Fence<Arc<[Glob]>>>,
+    urls: Vec<Fence<Arc<[Glob]>>>,
+    commands: Vec<Fence<Arc<CommandPattern>>>,
     /// Scopes of the call's grants; `None` if one of them has no scope.
     scopes: Option<Vec<String>>,
 }
@@ -176,7 +177,7 @@ impl TargetGuard {
     /// a sandbox that cannot see what a program starts.
     pub fn closed_programs(&self) -> Vec<Glob> {
         let fences = self.0.iter().flat_map(|fences| &fences.commands);
-        fences.filter_map(|fence| whole_program(&fence.pattern)).collect()
+        fences.filter_map(|fence| fence.pattern.program().cloned()).collect()
     }
 
     /// Returns true if rules compare paths, so that the paths of the input have to be resolved
@@ -204,52 +205,63 @@ impl Fences {
     }
 
     /// Adds the patterns of a rule whose other conditions match the call.
-    fn add(&mut self, index: usize, rule: &Rule, subject: &Subject<'_>) {
-        let place = format!("haft.toml#{index}");
-        let fence = |source: &str| Fence {
-            pattern: Vec::new(),
-            source: source.to_owned(),
-            verdict: rule.verdict,
-            code: Code::PermissionDenied,
-            rule: place.clone(),
-            reason: rule.reason.clone(),
-        };
-        if let Some(source) = &rule.path
-            && matches(&Rule { path: None, ..rule.clone() }, subject)
+    fn add(&mut self, index: usize, rule: &CompiledRule, subject: &Subject<'_>) {
+        // Destructured, so that a new kind of target cannot be forgotten here.
+        let CompiledRule {
+            verdict,
+            reason,
+            path,
+            url,
+            command,
+            tool: _,
+            action: _,
+            class: _,
+            actor: _,
+        } = rule;
+        let place = RulePlace { verdict: *verdict, rule: format!("haft.toml#{index}"), reason };
+        if let Some(TargetPattern { source, globs }) = path
+            && matches_apart_from(Aside::Path, rule, subject)
         {
-            self.paths.push(Fence { pattern: path_patterns(source), ..fence(source) });
+            self.paths.push(place.fence(globs.clone(), source));
         }
-        if let Some(source) = &rule.url
-            && matches(&Rule { url: None, ..rule.clone() }, subject)
+        if let Some(TargetPattern { source, globs }) = url
+            && matches_apart_from(Aside::Url, rule, subject)
         {
-            self.urls.push(Fence { pattern: address::patterns(source), ..fence(source) });
+            self.urls.push(place.fence(globs.clone(), source));
         }
-        if let Some(source) = &rule.command
-            && matches(&Rule { command: None, ..rule.clone() }, subject)
+        if let Some(pattern) = command
+            && matches_apart_from(Aside::Command, rule, subject)
         {
-            let Fence { source, verdict, code, rule, reason, .. } = fence(source);
-            let pattern = source.clone();
-            self.commands.push(Fence { pattern, source, verdict, code, rule, reason });
+            self.commands.push(place.fence(pattern.clone(), pattern.written().source()));
         }
     }
 }
 
-/// Program of a pattern that matches any arguments: `rm *`, but not `git push *`.
-fn whole_program(pattern: &str) -> Option<Glob> {
-    let plain = pattern.trim();
-    let program = plain.strip_suffix('*')?;
-    let name = program.trim_end();
-    let whole = !name.trim_matches('*').is_empty() && !name.contains(char::is_whitespace);
-    // `rm*` matches `rmdir` as well.
-    let source = if name.len() < program.len() { name } else { plain };
-    whole.then(|| Glob::new(source.strip_prefix("./").unwrap_or(source)))
+/// The rule that restricts a call, without its patterns.
+struct RulePlace<'r> {
+    verdict: Verdict,
+    rule: String,
+    reason: &'r Option<String>,
+}
+
+impl RulePlace<'_> {
+    fn fence<P>(&self, pattern: P, source: &str) -> Fence<P> {
+        Fence {
+            pattern,
+            source: source.to_owned(),
+            verdict: self.verdict,
+            code: Code::PermissionDenied,
+            rule: self.rule.clone(),
+            reason: self.reason.clone(),
+        }
+    }
 }
 
 /// Restriction of an AIP-7 policy about paths.
-fn governed(rule: &PolicyRule) -> Option<Fence<Vec<Glob>>> {
+fn governed(rule: &PolicyRule) -> Option<Fence<Arc<[Glob]>>> {
     let source = rule.subject.clone()?;
     Some(Fence {
-        pattern: crate::policies::path_subject(&source)?,
+        pattern: crate::policies::path_subject(&source)?.into(),
         source,
         verdict: match rule.decision {
             RuleDecision::Allow => return None,
@@ -293,27 +305,4 @@ fn elsewhere(what: &str) -> Stop {
     Stop::new(Code::InputMutation, words)
         .because(Cause::running())
         .help("call again, so that what is there now is judged")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pattern_with_any_arguments_closes_its_program() {
-        for (pattern, expected) in [
-            ("rm *", Some("rm")),
-            ("/usr/bin/rm *", Some("/usr/bin/rm")),
-            ("./tools/rm *", Some("tools/rm")),
-            ("rm*", Some("rm*")),
-            ("rm", None),
-            ("rm x", None),
-            ("git push *", None),
-            ("*", None),
-            ("* *", None),
-        ] {
-            let closed = whole_program(pattern);
-            assert_eq!(closed.as_ref().map(Glob::source), expected, "{pattern}");
-        }
-    }
 }

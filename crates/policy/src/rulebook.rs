@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use haft_model::{Glob, Governance, Policy, PolicyRule, Risk, Rule};
+use haft_model::{Governance, Policy, PolicyRule, Risk};
 
 use crate::TargetKinds;
 use crate::policies::path_subject;
+use crate::rules::CompiledRule;
 
 /// Rules of a workspace at one moment.
 #[derive(Clone, Debug)]
@@ -16,8 +17,8 @@ pub struct Rulebook {
     pub policy_rules: Vec<Arc<PolicyRule>>,
     /// Governance, with its parents merged in.
     pub governance: Governance,
-    /// Rules of haft.toml, in order.
-    pub rules: Vec<Rule>,
+    /// Rules of haft.toml, in order, compiled.
+    pub rules: Vec<CompiledRule>,
     /// Highest risk that runs without an ask where no rule or policy decides.
     pub autonomy: Risk,
     /// Every governing document was read. Otherwise every call is denied, because what the unread
@@ -43,10 +44,22 @@ impl Rulebook {
     pub fn target_kinds(&self, tool: &str) -> TargetKinds {
         let mut kinds = TargetKinds::default();
         for rule in &self.rules {
-            if rule.tool.as_deref().is_none_or(|pattern| Glob::new(pattern).matches(tool)) {
-                kinds.paths |= rule.path.is_some();
-                kinds.urls |= rule.url.is_some();
-                kinds.commands |= rule.command.is_some();
+            // Destructured, so that a new kind of target cannot be forgotten here.
+            let CompiledRule {
+                tool: pattern,
+                path,
+                url,
+                command,
+                verdict: _,
+                reason: _,
+                action: _,
+                class: _,
+                actor: _,
+            } = rule;
+            if pattern.as_ref().is_none_or(|glob| glob.matches(tool)) {
+                kinds.paths |= path.is_some();
+                kinds.urls |= url.is_some();
+                kinds.commands |= command.is_some();
             }
         }
         let mut subjects = self.policy_rules.iter().filter_map(|rule| rule.subject.as_deref());

@@ -1,16 +1,20 @@
 //! Rules of haft.toml: matches rules to a call and returns their opinions.
 
+mod compiled_rule;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
-use haft_model::{Actor, EffectClass, Firmness, Glob, Layer, Opinion, Rule, Says, Verdict};
+use haft_model::{Actor, EffectClass, Firmness, Glob, Layer, Opinion, Says, Verdict};
 use serde_json::Value;
 
-use crate::targets::{Spellings, address};
-use crate::values::{commands, path_patterns, paths, urls};
+use crate::targets::{CommandPattern, Spellings};
+use crate::values::{commands, paths, urls};
 use crate::{Matter, Rulebook, Targets};
+
+pub use compiled_rule::CompiledRule;
+pub(crate) use compiled_rule::TargetPattern;
 
 /// Opinions of the matching rules; weighing puts deny before ask and ask before allow.
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
@@ -20,7 +24,7 @@ pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion>
     about.map(|(index, rule)| opinion(index, rule)).collect()
 }
 
-fn opinion(index: usize, rule: &Rule) -> Opinion {
+fn opinion(index: usize, rule: &CompiledRule) -> Opinion {
     let (says, word) = match rule.verdict {
         Verdict::Allow => (Says::Allow, "allows"),
         Verdict::Ask => (Says::Ask, "asks"),
@@ -96,67 +100,77 @@ impl<'s> Subject<'s> {
 /// Of several such values (or classes), a deny or ask rule needs one match; an allow rule needs all
 /// to match, and the input to name one: a rule about `docs/*` does not allow copying `docs/a` over
 /// `keys/b`.
-pub fn matches(rule: &Rule, subject: &Subject<'_>) -> bool {
+pub fn matches(rule: &CompiledRule, subject: &Subject<'_>) -> bool {
+    matches_apart_from(Aside::Nothing, rule, subject)
+}
+
+/// Condition of a rule that a comparison leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aside {
+    Nothing,
+    Path,
+    Url,
+    Command,
+}
+
+/// Returns true if a rule matches a call, whatever the condition that is left out.
+pub(crate) fn matches_apart_from<'s>(
+    aside: Aside,
+    rule: &CompiledRule,
+    subject: &Subject<'s>,
+) -> bool {
     // Destructured, so that a new condition cannot be forgotten here and widen an allow rule.
-    let Rule {
-        verdict,
-        tool,
-        action,
-        class,
-        path,
-        url,
-        command,
-        actor,
-        reason: _,
-        matches: _,
-        not_matches: _,
-    } = rule;
-    let reach = match verdict {
-        Verdict::Allow => Reach::All,
-        Verdict::Ask | Verdict::Deny => Reach::Any,
-    };
-    let fits = |pattern: &Option<String>, values: &dyn Fn() -> Vec<String>| match pattern {
-        Some(pattern) => reach.covers(&values(), |value| Glob::new(pattern).matches(value)),
+    let CompiledRule { verdict, tool, action, class, actor, path, url, command, reason: _ } = rule;
+    let reach = Reach::of(*verdict);
+    let fits = |pattern: &Option<Glob>, values: &dyn Fn() -> Vec<&'s str>| match pattern {
+        Some(glob) => reach.covers(&values(), |value| glob.matches(value)),
         None => true,
     };
-    fits(tool, &|| vec![subject.tool.to_owned()])
-        && fits(action, &|| subject.action.iter().map(|&action| action.into()).collect())
-        && fits(&class.as_deref().map(spelled), &|| classes(subject))
+    fits(tool, &|| vec![subject.tool])
+        && fits(action, &|| subject.action.into_iter().collect())
+        && fits(class, &|| classes(subject))
         && (subject.actor.is_none() || fits(actor, &|| callers(subject)))
-        && path.as_deref().is_none_or(|pattern| {
-            let (told, patterns) = (subject.targets.path_spellings(), path_patterns(pattern));
-            let behind = || subject.targets.backend.path_spellings();
-            reach.spelled(&patterns, subject.named(paths), told.collect())
-                || (reach == Reach::Any && behind().any(|path| path.is_held(&patterns)))
-        })
-        && url.as_deref().is_none_or(|pattern| {
-            let (told, patterns) = (subject.targets.url_spellings(), address::patterns(pattern));
-            let behind = || subject.targets.backend.url_spellings();
-            reach.spelled(&patterns, subject.named(urls), told.collect())
-                || (reach == Reach::Any && behind().any(|url| url.is_held(&patterns)))
-        })
-        && command.as_deref().is_none_or(|pattern| {
-            let (named, told) = (subject.named(commands), &subject.targets.commands);
-            let behind = &subject.targets.backend.commands;
-            match reach {
-                Reach::Any => {
-                    named.iter().any(|command| command.is_held(pattern))
-                        || told.iter().chain(behind).any(|command| command.is_held(pattern))
-                }
-                Reach::All => {
-                    reach.covers(&named, |command| command.is_let_go(pattern))
-                        && told.iter().all(|command| command.is_let_go(pattern))
-                }
-            }
-        })
+        && (aside == Aside::Path || path_matches(path.as_ref(), reach, subject))
+        && (aside == Aside::Url || url_matches(url.as_ref(), reach, subject))
+        && (aside == Aside::Command || command_matches(command.as_deref(), reach, subject))
+}
+
+fn path_matches(pattern: Option<&TargetPattern>, reach: Reach, subject: &Subject<'_>) -> bool {
+    let Some(TargetPattern { globs, source: _ }) = pattern else { return true };
+    let behind = || subject.targets.backend.path_spellings();
+    reach.spelled(globs, subject.named(paths), subject.targets.path_spellings().collect())
+        || (reach == Reach::Any && behind().any(|path| path.is_held(globs)))
+}
+
+fn url_matches(pattern: Option<&TargetPattern>, reach: Reach, subject: &Subject<'_>) -> bool {
+    let Some(TargetPattern { globs, source: _ }) = pattern else { return true };
+    let behind = || subject.targets.backend.url_spellings();
+    reach.spelled(globs, subject.named(urls), subject.targets.url_spellings().collect())
+        || (reach == Reach::Any && behind().any(|url| url.is_held(globs)))
+}
+
+fn command_matches(pattern: Option<&CommandPattern>, reach: Reach, subject: &Subject<'_>) -> bool {
+    let Some(pattern) = pattern else { return true };
+    let (named, told) = (subject.named(commands), &subject.targets.commands);
+    let behind = &subject.targets.backend.commands;
+    match reach {
+        Reach::Any => {
+            named.iter().any(|command| command.is_held(pattern))
+                || told.iter().chain(behind).any(|command| command.is_held(pattern))
+        }
+        Reach::All => {
+            reach.covers(&named, |command| command.is_let_go(pattern))
+                && told.iter().all(|command| command.is_let_go(pattern))
+        }
+    }
 }
 
 /// Returns true if a rule denies an actor every call of a tool, for any input; ignores
 /// `subject.input`.
-pub fn denies_always(rules: &[Rule], subject: &Subject<'_>) -> bool {
-    let always = |rule: &&Rule| {
+pub fn denies_always(rules: &[CompiledRule], subject: &Subject<'_>) -> bool {
+    let always = |rule: &&CompiledRule| {
         // Destructured, so that a new condition on the input cannot be forgotten here.
-        let Rule {
+        let CompiledRule {
             verdict,
             path,
             url,
@@ -166,8 +180,6 @@ pub fn denies_always(rules: &[Rule], subject: &Subject<'_>) -> bool {
             class: _,
             actor: _,
             reason: _,
-            matches: _,
-            not_matches: _,
         } = rule;
         *verdict == Verdict::Deny && path.is_none() && url.is_none() && command.is_none()
     };
@@ -184,6 +196,13 @@ enum Reach {
 }
 
 impl Reach {
+    fn of(verdict: Verdict) -> Reach {
+        match verdict {
+            Verdict::Allow => Reach::All,
+            Verdict::Ask | Verdict::Deny => Reach::Any,
+        }
+    }
+
     fn covers<T>(self, values: &[T], fits: impl Fn(&T) -> bool) -> bool {
         !values.is_empty()
             && match self {
@@ -205,18 +224,13 @@ impl Reach {
     }
 }
 
-/// Canonical name of an effect class; an unknown class stays as it is.
-fn spelled(class: &str) -> String {
-    EffectClass::parse(class).map_or_else(|| class.to_owned(), |class| class.name().to_owned())
-}
-
-fn classes(subject: &Subject<'_>) -> Vec<String> {
-    subject.classes.iter().map(|class| class.name().to_owned()).collect()
+fn classes<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
+    subject.classes.iter().map(|class| class.name()).collect()
 }
 
 /// The calling actor, and the person who speaks as it.
-fn callers(subject: &Subject<'_>) -> Vec<String> {
+fn callers<'s>(subject: &Subject<'s>) -> Vec<&'s str> {
     let callers =
         subject.actor.into_iter().flat_map(|actor| [Some(&actor.id), actor.speaking.as_ref()]);
-    callers.flatten().map(|id| id.as_str().to_owned()).collect()
+    callers.flatten().map(|id| id.as_str()).collect()
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod address;
 pub(crate) mod command;
+mod command_pattern;
 mod inner;
 pub(crate) mod launchers;
 mod possible;
@@ -15,6 +16,7 @@ use haft_model::{Digest, Glob};
 use serde::Serialize;
 
 pub use command::{CommandLine, ProgramFile};
+pub(crate) use command_pattern::CommandPattern;
 
 /// Kinds of target that rules about a tool compare; drivers need not compute others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

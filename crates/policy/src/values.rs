@@ -5,7 +5,7 @@ use haft_model::Glob;
 use serde_json::{Map, Value};
 
 use crate::targets::words::words;
-use crate::targets::{CommandLine, ProgramFile, Spellings, address};
+use crate::targets::{CommandLine, CommandPattern, ProgramFile, Spellings, address};
 
 /// Last words of the names of path fields.
 const PATHS: [&str; 6] = ["path", "file", "filename", "dir", "directory", "folder"];
@@ -32,8 +32,8 @@ impl NamedCommand {
 
     /// Returns true if a restricting pattern matches, on the command or any part that a shell may
     /// split off.
-    pub(crate) fn is_held(&self, pattern: &str) -> bool {
-        let glob = Glob::new(pattern);
+    pub(crate) fn is_held(&self, pattern: &CommandPattern) -> bool {
+        let glob = pattern.written();
         let parts = self.text.iter().flat_map(|text| text.split(NamedCommand::SHELL));
         self.line.is_held(pattern)
             || self.text.as_deref().is_some_and(|text| glob.matches(text))
@@ -42,8 +42,8 @@ impl NamedCommand {
 
     /// Returns true if an allowing pattern matches: it equals the whole text, or the command is not
     /// opaque and fits.
-    pub(crate) fn is_let_go(&self, pattern: &str) -> bool {
-        self.text.as_deref() == Some(pattern) || self.line.is_let_go(pattern)
+    pub(crate) fn is_let_go(&self, pattern: &CommandPattern) -> bool {
+        self.text.as_deref() == Some(pattern.written().source()) || self.line.is_let_go(pattern)
     }
 }
 
@@ -269,7 +269,8 @@ mod tests {
             (json!({ "command": "ls", "args": ["rm"] }), "rm *", false),
             (json!({ "command": [] }), "rm *", true),
         ] {
-            let held = commands(&input).iter().any(|command| command.is_held(pattern));
+            let compiled = CommandPattern::new(pattern);
+            let held = commands(&input).iter().any(|command| command.is_held(&compiled));
             assert_eq!(held, expected, "{pattern} on {input}");
         }
     }

@@ -10,6 +10,7 @@ use haft_driver::Driver;
 use haft_drivers::{Builtin, Upstream};
 use haft_model::{Actor, CallRate, DriverId, Glob, Notice, Timestamp};
 use haft_policy::Rulebook;
+use haft_policy::rules::CompiledRule;
 use haft_runtime::{People, Rate, World};
 
 use super::declared::DeclaredDrivers;
@@ -112,7 +113,7 @@ fn rulebook(workspace: &Workspace) -> Rulebook {
         policies: read.policies.clone(),
         policy_rules: read.rules.clone(),
         governance: read.governance.clone(),
-        rules: settings.rules.clone(),
+        rules: settings.rules.iter().map(CompiledRule::new).collect(),
         autonomy: settings.workspace.autonomy,
         complete: read.complete && workspace.settings_are_sound(),
     }

@@ -10,7 +10,7 @@ use haft_contract::settings::Settings;
 use haft_contract::{Finding, rules};
 use haft_model::Rule;
 use haft_policy::Targets;
-use haft_policy::rules::{Subject, matches};
+use haft_policy::rules::{CompiledRule, Subject, matches};
 use serde_json::Value;
 
 use super::side::SETTINGS_FILE;
@@ -40,9 +40,21 @@ pub(super) fn check(settings: &Settings, snapshot: &Snapshot) -> Vec<Finding> {
 }
 
 fn looks_beyond_the_tool(rule: &Rule) -> bool {
-    [&rule.action, &rule.class, &rule.path, &rule.url, &rule.command]
-        .iter()
-        .any(|pattern| pattern.is_some())
+    // Destructured, so that a new condition cannot be forgotten here.
+    let Rule {
+        action,
+        class,
+        path,
+        url,
+        command,
+        tool: _,
+        actor: _,
+        verdict: _,
+        reason: _,
+        matches: _,
+        not_matches: _,
+    } = rule;
+    [action, class, path, url, command].into_iter().any(Option::is_some)
 }
 
 /// Whether a rule is about an example; none where the example's tool is not known well enough.
@@ -64,5 +76,5 @@ fn holds(rule: &Rule, example: &str, snapshot: &Snapshot) -> Option<bool> {
         mapped: None,
         targets: &Targets::default(),
     };
-    Some(matches(rule, &subject))
+    Some(matches(&CompiledRule::new(rule), &subject))
 }

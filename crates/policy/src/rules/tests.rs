@@ -1,5 +1,6 @@
 //! Tests of rule matching, on rule examples.
 
+use haft_model::Rule;
 use serde_json::json;
 
 use super::*;
@@ -16,7 +17,7 @@ fn about(rule: &Rule, tool: &str, input: &Value) -> bool {
     let action = Some("storage:write");
     let subject =
         Subject { tool, action, classes: &classes, actor: None, input, mapped: None, targets };
-    matches(rule, &subject)
+    matches(&CompiledRule::new(rule), &subject)
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::ops::Range;
 use haft_model::Glob;
 use serde::Serialize;
 
+use super::command_pattern::CommandPattern;
 use super::inner::{Inner, inner};
 use super::launchers::{Nature, is_inert, is_of_system, nature};
 use super::possible::PossibleCommands;
@@ -150,19 +151,18 @@ impl CommandLine {
     }
 
     /// Returns true if a restricting pattern matches.
-    pub(crate) fn is_held(&self, pattern: &str) -> bool {
-        let globs = patterns(pattern);
+    pub(crate) fn is_held(&self, pattern: &CommandPattern) -> bool {
+        let globs = pattern.restricting();
         let fits = |program: &Program| globs.iter().any(|glob| program.is_held(glob));
         self.opaque
             || self.programs.iter().any(fits)
-            || self.possible.iter().any(|possible| possible.is_held(&globs))
+            || self.possible.iter().any(|possible| possible.is_held(globs))
     }
 
     /// Returns true if an allowing pattern matches.
-    pub(crate) fn is_let_go(&self, pattern: &str) -> bool {
-        let glob = Glob::new(pattern);
+    pub(crate) fn is_let_go(&self, pattern: &CommandPattern) -> bool {
         let first = self.programs.first();
-        !self.opaque && first.is_some_and(|program| program.is_let_go(&glob))
+        !self.opaque && first.is_some_and(|program| program.is_let_go(pattern.written()))
     }
 }
 
@@ -192,24 +192,6 @@ impl Program {
             .collect::<Vec<_>>()
             .join(" ")
     }
-}
-
-/// Globs of a restricting pattern: a program given by path also matches by name, since a path has
-/// many spellings.
-fn patterns(pattern: &str) -> Vec<Glob> {
-    let plain = pattern.trim();
-    let (program, rest) = plain.split_at(plain.find(' ').unwrap_or(plain.len()));
-    let named = format!("{}{rest}", base(program));
-    let mut sources = vec![pattern.to_owned(), plain.to_owned()];
-    if !base(program).is_empty() && base(program) != "*" {
-        sources.push(named);
-    }
-    // A pattern with any arguments also matches none.
-    let bare = sources.iter().filter_map(|source| source.strip_suffix(" *").map(str::to_owned));
-    let bare: Vec<String> = bare.collect();
-    sources.extend(bare);
-    sources.dedup();
-    sources.iter().map(|source| Glob::new(source)).collect()
 }
 
 /// Returns true if a glob may match a program whose arguments are not known yet.

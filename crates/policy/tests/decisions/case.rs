@@ -9,6 +9,7 @@ use haft_model::{
     Needs, Opinion, Plan, Policy, PolicyRule, Principal, QuestionId, Requirement, Requires, Risk,
     Role, Route, Rule, RuleDecision, Signer, StandingAnswer, Timestamp, ToolKey, Tri, Verdict,
 };
+use haft_policy::rules::CompiledRule;
 use haft_policy::{
     Circumstances, CommandLine, Matter, PathTarget, ProgramFile, Rulebook, Spending, Targets,
     Usage, decide,
@@ -260,7 +261,7 @@ impl Case {
             policies: self.policies.iter().map(|facts| Arc::new(facts.policy())).collect(),
             policy_rules: self.policy_rules.iter().map(|facts| Arc::new(facts.rule())).collect(),
             governance: self.governance.governance(),
-            rules: self.rules.clone(),
+            rules: self.rules.iter().map(CompiledRule::new).collect(),
             autonomy: Risk::new(self.autonomy).unwrap(),
             complete: !self.unread,
         }

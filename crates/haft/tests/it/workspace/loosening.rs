@@ -12,6 +12,7 @@ use haft_model::{
     Governance, Grant, Layer, Limit, Needs, Opinion, Plan, Policy, PolicyRule, Principal, Requires,
     Risk, Route, Rule, RuleDecision, Says, Timestamp, ToolKey, Tri, Verdict,
 };
+use haft_policy::rules::CompiledRule;
 use haft_policy::{Circumstances, Matter, Rulebook, Targets, Usage, decide};
 use haft_testkit::SeededRandom;
 use serde_json::{Value, json};
@@ -45,7 +46,7 @@ impl Book {
             policies: self.policies.clone(),
             policy_rules: self.policy_rules.clone(),
             governance: self.governance.clone(),
-            rules: self.settings.rules.clone(),
+            rules: self.settings.rules.iter().map(CompiledRule::new).collect(),
             autonomy: self.settings.workspace.autonomy,
             complete: true,
         }
