@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use haft_model::Role;
-use haft_model::{ActorId, Digest, NonInteractive, Period, RateScope, Risk, Rule};
+use haft_model::{ActorId, Digest, Forms, NonInteractive, Period, RateScope, Risk, Rule, Unsent};
 use serde::Deserialize;
 
 use crate::shape::documents::settings::SETTINGS;
@@ -88,28 +88,6 @@ impl Default for Workspace {
             default_actor: ActorId::from("agent:local"),
         }
     }
-}
-
-/// Elicitation: who fills in forms of backends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Forms {
-    /// The caller, where it can show a form; no one otherwise.
-    Off,
-    /// People, in the inbox, where the caller cannot show a form.
-    Inbox,
-    /// People, in the inbox, for every call that no person made.
-    People,
-}
-
-/// Recovery: what becomes of a call whose process died before it sent anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unsent {
-    /// The call ends refused.
-    Refuse,
-    /// It runs, if the rules still allow it.
-    Run,
 }
 
 /// Whether drivers run in a sandbox.

@@ -139,13 +139,13 @@ impl Host {
                 NonInteractive::Deny => NonInteractive::Deny,
             },
             unsent: match settings.workspace.unsent {
-                haft_contract::settings::Unsent::Refuse => options.runtime.unsent,
-                haft_contract::settings::Unsent::Run => Unsent::Run,
+                Unsent::Refuse => options.runtime.unsent,
+                Unsent::Run => Unsent::Run,
             },
             forms: match settings.workspace.forms {
-                haft_contract::settings::Forms::Inbox => options.runtime.forms,
-                haft_contract::settings::Forms::People => Forms::People,
-                haft_contract::settings::Forms::Off => Forms::Off,
+                Forms::Inbox => options.runtime.forms,
+                Forms::People => Forms::People,
+                Forms::Off => Forms::Off,
             },
             form: settings.limits.form_ms.map_or(options.runtime.form, Duration::from_millis),
             rest: BreakerOptions {

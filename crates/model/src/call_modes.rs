@@ -1,5 +1,5 @@
-//! Modes of a contract: how its calls repeat, run in the background, wait for approvers, and keep
-//! their results, each as the words of `metadata.haft`.
+//! Modes of calls, as the words of `metadata.haft` and `[workspace]`: how they repeat, run in the
+//! background, wait for approvers and forms, recover, and keep their results.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,28 @@ words! {
         Ask "ask",
         /// The call is denied.
         Deny "deny",
+    }
+}
+
+words! {
+    /// Elicitation: who fills in forms of backends.
+    Forms {
+        /// The caller, where it can show a form; no one otherwise.
+        Off "off",
+        /// People, in the inbox, where the caller cannot show a form.
+        Inbox "inbox",
+        /// People, in the inbox, for every call that no person made.
+        People "people",
+    }
+}
+
+words! {
+    /// Recovery: what becomes of a call whose process died before it sent anything.
+    Unsent {
+        /// The call ends refused; its caller may retry.
+        Refuse "refuse",
+        /// It runs, if the rules still allow it.
+        Run "run",
     }
 }
 

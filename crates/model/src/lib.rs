@@ -59,7 +59,7 @@ pub use actor::{Actor, Role, is_role, is_same_person, is_user};
 pub use approval::{Approval, ApprovalClass};
 pub use audience::Audience;
 pub use call::{BatchPlace, Call};
-pub use call_modes::{BackgroundMode, IdempotencyMode, NonInteractive, PersistMode};
+pub use call_modes::{BackgroundMode, Forms, IdempotencyMode, NonInteractive, PersistMode, Unsent};
 pub use canonical::{Canonical, canonical};
 pub use cause::{
     AuthState, Cause, CauseDetail, CausePhase, ClientAbility, FormRefusal, JsonRpcError,

@@ -61,13 +61,13 @@ pub use call_options::{Background, CallOptions, Leave, Patience, Prompt, Receipt
 pub use cancel::CancelAnswer;
 pub use circuit_breaker::BreakerOptions;
 pub use clock::{Clock, StoppedClock, WallClock};
-pub use haft_model::NonInteractive;
+pub use haft_model::{Forms, NonInteractive, Unsent};
 pub use people::{People, may_change};
 pub use reader::Reader;
 pub use recovery::RecoveryOutcome;
 pub use reply::Led;
 pub use resolve_unknown::ManualResolution;
-pub use runtime::{Forms, Options, Runtime, Unsent};
+pub use runtime::{Options, Runtime};
 pub use shared_timer::SharedTimer;
 pub use surface_state::Vista;
 pub use token::TokenRequest as TokenWish;

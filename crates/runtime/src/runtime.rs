@@ -8,7 +8,8 @@ use haft_catalog::Viewer;
 use haft_driver::Cancel;
 use haft_ledger::Store;
 use haft_model::{
-    Code, Digest, DriverId, InvocationId, NonInteractive, Notice, Stop, Timestamp, ToolKey,
+    Code, Digest, DriverId, Forms, InvocationId, NonInteractive, Notice, Stop, Timestamp, ToolKey,
+    Unsent,
 };
 
 use tokio::sync::{Notify, broadcast, watch};
@@ -55,26 +56,6 @@ pub struct Options {
     pub unsent: Unsent,
     /// Circuit breaker: when it opens and for how long.
     pub rest: BreakerOptions,
-}
-
-/// Who answers elicitation forms of backends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Forms {
-    /// Only the caller.
-    Off,
-    /// People, in the inbox, where the caller cannot show a form.
-    Inbox,
-    /// People, in the inbox, for every call that no person made.
-    People,
-}
-
-/// What recovery does with a call that was not sent when its process died.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsent {
-    /// Refuses the call; the caller may retry.
-    Refuse,
-    /// Runs the call, if the rules still allow it.
-    Run,
 }
 
 impl Default for Options {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use haft_model::{NonInteractive, Role, Rule, Verdict};
+use haft_model::{NonInteractive, Role, Rule, Unsent, Verdict};
 
 use super::{Governing, Loosening};
 use crate::settings::{
-    Actor, DriverLimit, RateLimit, Sandbox, Settings, SurfaceSettings, Telemetry, Unsent,
+    Actor, DriverLimit, RateLimit, Sandbox, Settings, SurfaceSettings, Telemetry,
 };
 
 /// The name of the settings file.
