@@ -306,3 +306,6 @@ fn elsewhere(what: &str) -> Stop {
         .because(Cause::running())
         .help("call again, so that what is there now is judged")
 }
+
+#[cfg(test)]
+mod tests;
