@@ -134,10 +134,11 @@ impl CallContext<'_> {
         let wish = self.in_flight.wish.clone();
         let (closing, pulse) = (&self.runtime.shutdown, self.runtime.timer.clone());
         let mut running = Running::new(permitted, options, wish, closing, until, pulse);
-        (running.mutates, running.effect) = (mutates, effect);
-        running.clearance = submitted.map(|at| self.recorder.clearance(&self.runtime.options, &at));
+        (running.effect.mutates, running.effect.state) = (mutates, effect);
+        running.effect.clearance =
+            submitted.map(|at| self.recorder.clearance(&self.runtime.options, &at));
         if self.people_fill_in(&running) {
-            (running.people, running.time) = (true, Allowance::holdable(until.into_std()));
+            (running.people, running.timer.left) = (true, Allowance::holdable(until.into_std()));
         }
         let outcome = self.drive(&mut running, permitted).await;
         self.withdraw_forms(&mut running, "the attempt ended before it was answered");
@@ -167,16 +168,16 @@ impl CallContext<'_> {
             permitted.permit(),
             plan,
             self.attempts.number,
-            running.deadline.into_std(),
-            running.cancel.clone(),
+            running.timer.deadline.into_std(),
+            running.cancellation.signal.clone(),
             link,
         );
         let attempt = attempt.map_err(|stop| Failure::new(stop, EffectState::NotSubmitted))?;
-        let attempt =
-            attempt.known_by(running.mutates.then(|| self.key(permitted.planned().origin())));
+        let attempt = attempt
+            .known_by(running.effect.mutates.then(|| self.key(permitted.planned().origin())));
         let attempt = attempt.traced(self.request.trace.clone());
         let attempt = attempt.with(self.world.vault.clone()).asking(running.abilities());
-        let attempt = attempt.timed(running.time.clone());
+        let attempt = attempt.timed(running.timer.left.clone());
         let attempt = attempt.guarded(authorize::guard(
             &self.world,
             permitted.planned(),
@@ -185,8 +186,8 @@ impl CallContext<'_> {
         let driver = &permitted.planned().driver;
         // INVARIANT: nothing stands between this check and the driver. A process that was suspended
         // after it recorded the submission, and may have lost its lease, sends nothing.
-        if let Some(Err(failure)) = running.clearance.as_ref().map(Clearance::check) {
-            running.effect = EffectState::NotSubmitted;
+        if let Some(Err(failure)) = running.effect.clearance.as_ref().map(Clearance::check) {
+            running.effect.state = EffectState::NotSubmitted;
             return Err(failure);
         }
         let work = caught(|| driver.run(attempt)).map_err(|fault| running.broke(&fault))?;
@@ -208,7 +209,7 @@ impl CallContext<'_> {
                 // while it is open.
                 AttemptEvent::Closing => self.withdraw_forms(running, "haft is about to stop"),
                 AttemptEvent::Quiet => self.heartbeat(running).await,
-                AttemptEvent::OutOfTime if running.stopping.is_none() => {
+                AttemptEvent::OutOfTime if running.cancellation.reason.is_none() => {
                     running.stop(AbortReason::Timeout, self.runtime.options.grace);
                 }
                 AttemptEvent::OutOfTime => return Err(running.given_up()),
@@ -222,17 +223,17 @@ impl CallContext<'_> {
             DriverMessage::Progress(progress) => self.progressed(running, progress, None).await,
             DriverMessage::Partial(content) => self.partial(running, content).await,
             DriverMessage::CancelHeard => {
-                let reason = running.stopping.unwrap_or(AbortReason::UserInterruption);
+                let reason = running.cancellation.reason.unwrap_or(AbortReason::UserInterruption);
                 let note = CancelNote { fact: CancelFact::Acknowledged, reason };
                 self.progressed(running, Progress::default(), Some(note)).await;
             }
             DriverMessage::Submit(reply) => {
-                let recorded = match running.effect {
+                let recorded = match running.effect.state {
                     EffectState::NotSubmitted => self.submit(running).await,
                     EffectState::Submitted => Box::pin(self.submit_again(running)).await,
                     _ => Ok(()),
                 };
-                let clearance = running.clearance.clone().unwrap_or_default();
+                let clearance = running.effect.clearance.clone().unwrap_or_default();
                 let _ = reply.send(recorded.map(|()| clearance));
             }
             DriverMessage::Wanted { slug, outcome, reply } => {
@@ -266,7 +267,7 @@ impl CallContext<'_> {
             }
             Err(_) => self.recorder.note(Event::SecretWithheld(used)),
         }
-        match running.mutates {
+        match running.effect.mutates {
             true => self.recorder.save().await,
             false => Ok(()),
         }
@@ -274,12 +275,12 @@ impl CallContext<'_> {
 
     /// Handles a cancellation request; the contract says whether the call can be cancelled.
     fn request_cancel(&mut self, running: &mut Running<'_>, reason: AbortReason) {
-        running.wished = true;
+        running.cancellation.requested = true;
         self.withdraw_forms(running, "the call was called off");
         self.note_cancel(running, CancelFact::Requested, reason);
-        if !running.cancelable {
+        if !running.cancellation.supported {
             self.note_cancel(running, CancelFact::Unsupported, reason);
-        } else if running.stopping.is_none() {
+        } else if running.cancellation.reason.is_none() {
             running.stop(reason, self.runtime.options.grace);
         }
     }
@@ -292,7 +293,7 @@ impl CallContext<'_> {
         if running.people {
             Box::pin(self.look_at_forms(running)).await;
         }
-        if !running.wished {
+        if !running.cancellation.requested {
             let id = self.recorder.id().clone();
             if let Ok(true) = self.runtime.cancel_requested(&id).await {
                 self.request_cancel(running, AbortReason::UserInterruption);
@@ -311,11 +312,13 @@ impl CallContext<'_> {
             Ok(output) => output.effect,
             Err(failure) => failure.effect,
         };
-        if running.effect == EffectState::NotSubmitted && effect.may_have_happened() {
+        if running.effect.state == EffectState::NotSubmitted && effect.may_have_happened() {
             // The driver did not report its submission; the ledger records it all the same.
             self.submitted(running.permitted);
         }
-        if let (Some(reason), Some(fact)) = (running.stopping, running.cancel_outcome(&outcome)) {
+        if let (Some(reason), Some(fact)) =
+            (running.cancellation.reason, running.cancel_outcome(&outcome))
+        {
             self.note_cancel(running, fact, reason);
         }
         let (code, mut native) = match &outcome {

@@ -258,8 +258,7 @@ impl CallContext<'_> {
             is_error: envelope.is_error,
         }));
         // The batch yields a result that has to wait for others.
-        let now =
-            self.recorder.membership.as_ref().is_none_or(|membership| membership.is_its_turn());
+        let now = self.recorder.membership().is_none_or(|membership| membership.is_its_turn());
         if now && self.attempts.executed && self.recorder.status().may_become(Status::Yielded) {
             self.recorder.note(Event::Yielded(Yielded {}));
         }

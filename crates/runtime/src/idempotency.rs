@@ -198,7 +198,7 @@ impl CallContext<'_> {
     /// Does not block its siblings while it waits for an equal call elsewhere, so that two batches
     /// cannot deadlock.
     fn stand_aside(&self, aside: bool) {
-        if let Some(membership) = &self.recorder.membership {
+        if let Some(membership) = self.recorder.membership() {
             membership.stand_aside(aside);
         }
     }

@@ -132,7 +132,7 @@ impl Runtime {
         let mut context = CallContext::begin(self, &call, id);
         let call = Arc::new(call);
         membership.scheduler.listens(membership.index, context.in_flight.wish.clone());
-        context.recorder.membership = Some(membership.clone());
+        context.recorder.join(membership.clone());
         context.request.scheduler_policy = Some(membership.policy.clone());
         let outcome = context.run(call.clone(), &options).await;
         let outcome = match membership.scheduler.discarded(membership.index) {
@@ -195,7 +195,7 @@ impl<'r> CallContext<'r> {
         &mut self,
         options: &CallOptions<'_>,
     ) -> Result<(), Halt> {
-        let Some(membership) = self.recorder.membership.clone() else { return Ok(()) };
+        let Some(membership) = self.recorder.membership().cloned() else { return Ok(()) };
         let begins = membership.scheduler.begin(membership.index);
         match self.in_sight(options, begins).await.map(|()| membership.taken_along()) {
             Some(None) => Ok(()),
@@ -212,7 +212,7 @@ impl<'r> CallContext<'r> {
         locks: &'l std::collections::BTreeSet<String>,
         safe: bool,
     ) -> impl Future<Output = Result<Turns, Stop>> + use<'r, 'l> {
-        let membership = self.recorder.membership.clone();
+        let membership = self.recorder.membership().cloned();
         let queue = &self.runtime.queue;
         let actor = self.recorder.actor().clone();
         let places = self.places(planned);
@@ -241,7 +241,7 @@ impl<'r> CallContext<'r> {
             true => AbortReason::RuntimeShutdown,
             false => AbortReason::UserInterruption,
         };
-        let Some(membership) = &self.recorder.membership else { return usual };
+        let Some(membership) = self.recorder.membership() else { return usual };
         if membership.scheduler.discarded(membership.index).is_some() {
             return AbortReason::Fallback;
         }

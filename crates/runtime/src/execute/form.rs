@@ -182,7 +182,7 @@ impl CallContext<'_> {
             form: Some(form),
         };
         self.keep_input(&plan.input);
-        if running.effect == EffectState::Submitted {
+        if running.effect.state == EffectState::Submitted {
             // The backend waits as long as the form is open, and may commit after that.
             self.extend_submission(self.runtime.options.form);
         }
@@ -196,7 +196,7 @@ impl CallContext<'_> {
             return Err(stop);
         }
         running.asked.open = Some(OpenForm { name, question });
-        running.time.hold();
+        running.timer.left.hold();
         Ok(())
     }
 
@@ -218,7 +218,7 @@ impl CallContext<'_> {
         let words = self.waits_for(&question.summary, &question.id, "answer");
         let mut envelope =
             self.waiting(&reached, Some(question.id.clone()), words, Status::NeedsInput);
-        envelope.effect_state = running.effect;
+        envelope.effect_state = running.effect.state;
         // Equal calls find the question in the ledger from here on, and need not await this flight.
         if let Some(flight) = self.waiters.flight.take() {
             flight.answered(&envelope);
@@ -333,7 +333,7 @@ impl CallContext<'_> {
     fn close_form(&mut self, running: &mut Running<'_>, ended: FormOutcome) {
         let Some(OpenForm { name, question }) = running.asked.open.take() else { return };
         running.asked.prompting = None;
-        running.time.go_on();
+        running.timer.left.go_on();
         let FormOutcome { state, answer, reason, stop } = ended;
         self.recorder.note(Event::InputEnded(InputEnded { question: question.id, state, reason }));
         running.asked.unanswered = stop;

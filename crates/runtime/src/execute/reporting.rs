@@ -41,7 +41,7 @@ impl CallContext<'_> {
         self.recorder.note(Event::Progressed(Box::new(reported)));
         let _ = self.recorder.show(&self.runtime.options).await;
         let reached = running.permitted.planned().reached();
-        self.let_go(&reached, running.options, running.effect).await;
+        self.let_go(&reached, running.options, running.effect.state).await;
     }
 
     pub(super) fn note_cancel(
@@ -62,7 +62,7 @@ impl CallContext<'_> {
         progress: Progress,
         cancel: Option<CancelNote>,
     ) -> Reported {
-        let elapsed_ms = running.began.elapsed().as_millis() as u64;
+        let elapsed_ms = running.timer.began.elapsed().as_millis() as u64;
         let status = status.into();
         self.recorder.report(|sequence| Reported { sequence, status, elapsed_ms, progress, cancel })
     }

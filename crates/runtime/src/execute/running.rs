@@ -22,19 +22,9 @@ pub(super) struct Running<'m> {
     pub(super) permitted: &'m PermittedCall,
     pub(super) options: &'m CallOptions<'m>,
     pub(super) driver: DriverId,
-    pub(super) began: Instant,
-    pub(super) deadline: Instant,
-    /// Time until the deadline; it is paused while a form is open.
-    pub(super) time: Allowance,
-    /// When the grace period of a cancelled driver ends.
-    give_up: Instant,
-    /// Tells the driver to stop.
-    pub(super) cancel: Cancel,
-    /// Cancellation by anything but the caller: a recorded request, a sibling's failure, a discard
-    /// or shutdown.
-    wish: Cancel,
-    /// Cancellation by the caller.
-    caller_wish: Cancel,
+    pub(super) timer: AttemptTimer,
+    pub(super) cancellation: AttemptCancellation,
+    pub(super) effect: AttemptEffect,
     /// Graceful shutdown of the runtime.
     pub(super) closing: &'m Cancel,
     /// The caller's channel for elicitation and progress, if it has one.
@@ -43,16 +33,45 @@ pub(super) struct Running<'m> {
     pub(super) people: bool,
     /// Elicitation forms of the backend.
     pub(super) asked: OpenForms<'m>,
-    pub(super) wished: bool,
-    pub(super) cancelable: bool,
+}
+
+/// Times of an attempt.
+pub(super) struct AttemptTimer {
+    pub(super) began: Instant,
+    pub(super) deadline: Instant,
+    /// Time until the deadline; it is paused while a form is open.
+    pub(super) left: Allowance,
+    /// When the grace period of a cancelled driver ends.
+    give_up: Instant,
+    /// When the call is shown in the ledger next and its lease renewed.
+    heartbeat: Instant,
+    pulse: SharedTimer,
+}
+
+/// Who may cancel an attempt, and whether one of them did.
+pub(super) struct AttemptCancellation {
+    /// Tells the driver to stop.
+    pub(super) signal: Cancel,
+    /// Cancellation by anything but the caller: a recorded request, a sibling's failure, a discard
+    /// or shutdown.
+    by_runtime: Cancel,
+    /// Cancellation by the caller.
+    by_caller: Cancel,
+    /// Whether cancellation was requested.
+    pub(super) requested: bool,
+    /// Whether the contract lets a running call be cancelled.
+    pub(super) supported: bool,
+    /// Why the driver was told to stop.
+    pub(super) reason: Option<AbortReason>,
+}
+
+/// What is recorded of an attempt's effect.
+pub(super) struct AttemptEffect {
     pub(super) mutates: bool,
-    pub(super) stopping: Option<AbortReason>,
-    pub(super) effect: EffectState,
+    pub(super) state: EffectState,
     /// Clearance to send what is recorded as submitted; it expires shortly before the lease, or
     /// `final_after` past the submission if that is earlier.
     pub(super) clearance: Option<Clearance>,
-    look_at: Instant,
-    pulse: SharedTimer,
 }
 
 /// Next event of a running attempt.
@@ -71,7 +90,7 @@ impl<'m> Running<'m> {
     pub(super) fn new(
         permitted: &'m PermittedCall,
         options: &'m CallOptions<'m>,
-        wish: Cancel,
+        by_runtime: Cancel,
         closing: &'m Cancel,
         deadline: Instant,
         pulse: SharedTimer,
@@ -86,25 +105,27 @@ impl<'m> Running<'m> {
             driver: permitted.planned().plan.route.driver.clone(),
             permitted,
             options,
-            began,
-            deadline,
-            time: Allowance::until(deadline.into_std()),
-            give_up: deadline,
-            cancel: Cancel::new(),
-            wish,
-            caller_wish: options.cancel.clone(),
+            timer: AttemptTimer {
+                began,
+                deadline,
+                left: Allowance::until(deadline.into_std()),
+                give_up: deadline,
+                heartbeat: began + QUIET,
+                pulse,
+            },
+            cancellation: AttemptCancellation {
+                signal: Cancel::new(),
+                by_runtime,
+                by_caller: options.cancel.clone(),
+                requested: false,
+                supported: cancelable,
+                reason: None,
+            },
+            effect: AttemptEffect { mutates: false, state: EffectState::None, clearance: None },
             closing,
             caller: options.caller.clone(),
             people: false,
             asked: OpenForms::default(),
-            wished: false,
-            cancelable,
-            mutates: false,
-            stopping: None,
-            effect: EffectState::None,
-            clearance: None,
-            look_at: began + QUIET,
-            pulse,
         }
     }
 
@@ -113,21 +134,22 @@ impl<'m> Running<'m> {
         said: &mut Listener,
         work: &mut CatchPanic<BoxFuture<'_, Result<Output, Failure>>>,
     ) -> AttemptEvent {
+        let AttemptTimer { left, give_up, heartbeat, pulse, .. } = &mut self.timer;
+        let AttemptCancellation { by_runtime, by_caller, requested, reason, .. } =
+            &self.cancellation;
         tokio::select! {
             biased;
             outcome = work => AttemptEvent::Done(outcome),
             // Polled after the work, so that its messages are handled in the same poll.
             said = said.next() => AttemptEvent::Said(said),
-            () = self.caller_wish.cancelled(), if !self.wished => AttemptEvent::Wished,
-            () = self.wish.cancelled(), if !self.wished => AttemptEvent::Wished,
+            () = by_caller.cancelled(), if !requested => AttemptEvent::Wished,
+            () = by_runtime.cancelled(), if !requested => AttemptEvent::Wished,
             () = self.closing.cancelled(), if self.asked.waits() => AttemptEvent::Closing,
             reply = self.asked.prompted() => AttemptEvent::Prompted(reply),
-            () = self.time.over(), if self.stopping.is_none() => AttemptEvent::OutOfTime,
-            () = tokio::time::sleep_until(self.give_up), if self.stopping.is_some() => {
-                AttemptEvent::OutOfTime
-            }
-            () = self.pulse.past(self.look_at) => {
-                self.look_at = Instant::now() + QUIET;
+            () = left.over(), if reason.is_none() => AttemptEvent::OutOfTime,
+            () = tokio::time::sleep_until(*give_up), if reason.is_some() => AttemptEvent::OutOfTime,
+            () = pulse.past(*heartbeat) => {
+                *heartbeat = Instant::now() + QUIET;
                 AttemptEvent::Quiet
             }
         }
@@ -135,15 +157,15 @@ impl<'m> Running<'m> {
 
     /// Cancels the driver, with a grace period.
     pub(super) fn stop(&mut self, reason: AbortReason, grace: Duration) {
-        self.stopping = Some(reason);
-        self.give_up = Instant::now() + grace;
-        self.cancel.cancel();
+        self.cancellation.reason = Some(reason);
+        self.timer.give_up = Instant::now() + grace;
+        self.cancellation.signal.cancel();
     }
 
     /// The failure of a driver that outlived its grace period.
     pub(super) fn given_up(&self) -> Failure {
         let effect = self.last_known();
-        let stop = match self.stopping {
+        let stop = match self.cancellation.reason {
             Some(AbortReason::Timeout) | None => late(effect, effect),
             Some(_) => called_off("and stopped by force, since it did not stop by itself"),
         };
@@ -159,7 +181,7 @@ impl<'m> Running<'m> {
 
     /// The effect state of a driver that no longer reports: submitted becomes unknown.
     fn last_known(&self) -> EffectState {
-        match self.effect {
+        match self.effect.state {
             EffectState::Submitted => EffectState::Unknown,
             other => other,
         }
@@ -172,7 +194,7 @@ impl<'m> Running<'m> {
             Ok(output) => Ok(Output { effect: self.effect_of(output.effect), ..output }),
             Err(failure) => {
                 let effect = self.effect_after(failure.effect);
-                let timed_out = self.stopping == Some(AbortReason::Timeout);
+                let timed_out = self.cancellation.reason == Some(AbortReason::Timeout);
                 let stop = match failure.stop.code {
                     // The driver stopped on cancellation, which was caused by the timeout.
                     Code::CanceledCaller if timed_out => late(effect, failure.effect),
@@ -184,8 +206,8 @@ impl<'m> Running<'m> {
     }
 
     fn effect_of(&self, said: EffectState) -> EffectState {
-        match (self.effect, said) {
-            _ if !self.mutates => EffectState::None,
+        match (self.effect.state, said) {
+            _ if !self.effect.mutates => EffectState::None,
             (EffectState::NotSubmitted, EffectState::None | EffectState::NotSubmitted) => {
                 EffectState::NotSubmitted
             }
@@ -196,8 +218,8 @@ impl<'m> Running<'m> {
     }
 
     fn effect_after(&self, said: EffectState) -> EffectState {
-        match (self.effect, said) {
-            _ if !self.mutates => EffectState::None,
+        match (self.effect.state, said) {
+            _ if !self.effect.mutates => EffectState::None,
             (EffectState::NotSubmitted, said) if !said.may_have_happened() => {
                 EffectState::NotSubmitted
             }
@@ -209,7 +231,7 @@ impl<'m> Running<'m> {
 
     /// Outcome of a cancellation; `None` where a timeout caused it.
     pub(super) fn cancel_outcome(&self, outcome: &Result<Output, Failure>) -> Option<CancelFact> {
-        if self.stopping == Some(AbortReason::Timeout) {
+        if self.cancellation.reason == Some(AbortReason::Timeout) {
             return None;
         }
         match outcome {

@@ -20,16 +20,16 @@ impl CallContext<'_> {
         let at = self.submitted(running.permitted);
         #[cfg(feature = "sabotage")]
         if haft_ledger::sabotage::Mechanism::SubmittedFirst.is_off() {
-            running.effect = EffectState::Submitted;
-            running.clearance = Some(self.recorder.clearance(&self.runtime.options, &at));
+            running.effect.state = EffectState::Submitted;
+            running.effect.clearance = Some(self.recorder.clearance(&self.runtime.options, &at));
             return Ok(());
         }
         if let Err(stop) = self.recorder.save().await {
             self.recorder.retract(|event| matches!(event, Event::Submitted(_)));
             return Err(stop);
         }
-        running.effect = EffectState::Submitted;
-        running.clearance = Some(self.recorder.clearance(&self.runtime.options, &at));
+        running.effect.state = EffectState::Submitted;
+        running.effect.clearance = Some(self.recorder.clearance(&self.runtime.options, &at));
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl CallContext<'_> {
         };
         self.recorder.note(Event::ContextModified(Box::new(fact.clone())));
         let mut told = ContextGiven { outcome, reason: reason.to_owned(), modifiers: Vec::new() };
-        match (outcome, &self.recorder.membership) {
+        match (outcome, self.recorder.membership()) {
             (ContextOutcome::Applied, _) => told.modifiers = modifiers,
             (ContextOutcome::Deferred, Some(membership)) => {
                 membership.defer(DeferredModifiers { fact, modifiers })
@@ -55,7 +55,7 @@ impl CallContext<'_> {
         if completion.error.is_some() {
             return (Rejected, "the call did not succeed");
         }
-        match (policy, &self.recorder.membership) {
+        match (policy, self.recorder.membership()) {
             (ContextPolicy::Forbid, _) => (Rejected, "the batch allows none"),
             (ContextPolicy::DeferUntilBatchComplete, Some(_)) => {
                 (Deferred, "they wait for the end of the batch")

@@ -1,20 +1,69 @@
 //! Phase timing of a call: records each phase once, with its outcome and duration.
 
-use haft_model::{CallPhase, PhaseLine, PhaseOutcome};
+use std::time::Duration;
 
-use super::Recorder;
+use haft_model::{CallPhase, PhaseLine, PhaseOutcome};
+use tokio::time::Instant;
+
+use super::{Recorder, TakenUp};
+
+/// Phases of one call.
+pub(super) struct PhaseLog {
+    /// When the call began, a recovered one in its first process.
+    began: Instant,
+    /// Phases that ended since the last fact.
+    lines: Vec<PhaseLine>,
+    /// Microseconds from the beginning to the end of the last phase.
+    from: u64,
+    /// Numbers of the phases that ended, as a bit set.
+    ended: u16,
+}
+
+impl PhaseLog {
+    pub(super) fn open(taken_up: Option<&TakenUp>) -> PhaseLog {
+        let age = taken_up.map_or(0, |taken| taken.age);
+        let now = Instant::now();
+        PhaseLog {
+            began: now.checked_sub(Duration::from_micros(age)).unwrap_or(now),
+            lines: Vec::with_capacity(8),
+            from: age,
+            ended: taken_up.map_or(0, |taken| {
+                taken.phases.iter().fold(0, |ended, phase| ended | (1 << phase.number()))
+            }),
+        }
+    }
+
+    /// Takes the phases that ended since the last fact.
+    pub(super) fn take(&mut self) -> Vec<PhaseLine> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Puts the phases of retracted facts before those that ended since.
+    pub(super) fn put_back(&mut self, mut earlier: Vec<PhaseLine>) {
+        earlier.append(&mut self.lines);
+        self.lines = earlier;
+    }
+
+    fn has_ended(&self, phase: CallPhase) -> bool {
+        self.ended & (1 << phase.number()) != 0
+    }
+
+    fn end(&mut self, phase: CallPhase, outcome: PhaseOutcome) {
+        // A recovered or reauthorized call passes some phases twice.
+        if self.has_ended(phase) {
+            return;
+        }
+        let to = self.began.elapsed().as_micros() as u64;
+        self.lines.push(PhaseLine { phase, outcome, from: self.from, to });
+        self.ended |= 1 << phase.number();
+        self.from = to;
+    }
+}
 
 impl Recorder {
     /// Records the end of a phase; the time counts from the end of the one before.
     pub(crate) fn phase(&mut self, phase: CallPhase, outcome: PhaseOutcome) {
-        // A recovered or reauthorized call passes some phases twice.
-        if self.seen & (1 << phase.number()) != 0 {
-            return;
-        }
-        let to = self.began.elapsed().as_micros() as u64;
-        self.phases.push(PhaseLine { phase, outcome, from: self.phase_from, to });
-        self.seen |= 1 << phase.number();
-        self.phase_from = to;
+        self.phases.end(phase, outcome);
     }
 
     /// Records the outcome of a phase and returns its result.
@@ -43,9 +92,7 @@ impl Recorder {
     /// Records every phase up to `last` that was never entered as skipped.
     pub(crate) fn skip_to(&mut self, last: CallPhase) {
         for phase in CallPhase::ALL.iter().filter(|phase| **phase <= last) {
-            if self.seen & (1 << phase.number()) == 0 {
-                self.phase(*phase, PhaseOutcome::Skipped);
-            }
+            self.phase(*phase, PhaseOutcome::Skipped);
         }
     }
 }
