@@ -138,6 +138,7 @@ rules! {
     P044 warning "A limit is of a kind that Haft knows; one that is not denies.";
     P045 warning "A requirement is of a kind that Haft knows; one that is not denies.";
     P046 warning "A condition, limit or requirement has what its kind needs.";
+    P047 warning "A grant's principal is one that a caller can be; any other matches no call.";
     P050 error "Only one policy has a given name.";
 
     G040 error "A rule that allows leaves some autonomy.";

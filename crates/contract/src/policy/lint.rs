@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::diagnostic::{Rule, suggestion};
-use crate::read::{items, text};
+use crate::read::{flag, items, text};
 use crate::source::Node;
 use crate::{Report, rules};
 
@@ -30,6 +30,10 @@ const UNSUPPLIED: &[(&str, &str)] = &[
     ("mfa-recent", "no edge hands the time of a second factor to a call"),
 ];
 
+/// Schemes of principals that a caller's identity can match; `user://current` depends on a
+/// resource that no call names.
+const CALLERS: &[&str] = &["user", "bot", "role"];
+
 const LIMITS: &[ConditionKind] = &[
     ("max-concurrent-sandboxes", &[]),
     ("rate-tool-calls", &["per"]),
@@ -54,6 +58,7 @@ pub(super) fn check(node: &Node, report: &mut Report) {
     }
     for grant in items(node, "grants") {
         lifetime(grant, report);
+        principal(grant, report);
         kinds(
             items(grant, "conditions"),
             CONDITIONS,
@@ -76,6 +81,29 @@ fn lifetime(grant: &Node, report: &mut Report) {
                 "nothing says when the grant began, so it has expired",
             )
             .help("add `granted_at`");
+    }
+}
+
+/// Reports a grant whose principal is no caller, unless the grant only takes another one back.
+fn principal(grant: &Node, report: &mut Report) {
+    let Some(stated) = grant.get("principal").filter(|_| flag(grant, "revoked") != Some(true))
+    else {
+        return;
+    };
+    // A text of another form is no principal at all, which P005 reports.
+    let scheme = stated.text().filter(|text| text.contains("://") || text.starts_with('@'));
+    let named = scheme.or_else(|| text(stated, "ref")).or_else(|| text(stated, "file"));
+    let Some(named) = named.filter(|named| !is_caller(named)) else { return };
+    let message = format!("no caller is known to be `{named}`, so the grant never applies");
+    report.add(&rules::P047, stated.span.clone(), message).help(
+        "name `user://ID`, `bot://NAME` or `role://owner`, or a person by `name` and `email`",
+    );
+}
+
+fn is_caller(principal: &str) -> bool {
+    match principal.split_once("://") {
+        Some((scheme, rest)) => CALLERS.contains(&scheme) && (scheme, rest) != ("user", "current"),
+        None => principal == "*",
     }
 }
 

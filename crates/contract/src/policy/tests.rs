@@ -172,6 +172,41 @@ fn a_policy_breaks_the_rules_across_its_fields() {
 }
 
 #[test]
+fn grants_to_principals_that_no_caller_is_are_reported() {
+    let policy = |principal: &str, rest: &str| {
+        format!(
+            "schema: policy/v1\nid: \"@a/b\"\ngrants:\n- principal: {principal}\n  \
+             actions: [{{ action: a }}]{rest}"
+        )
+    };
+    for (principal, named) in [
+        ("\"group://ops\"", "group://ops"),
+        ("\"org://acme\"", "org://acme"),
+        ("\"guild://makers\"", "guild://makers"),
+        ("\"operator://acme\"", "operator://acme"),
+        ("\"user://current\"", "user://current"),
+        ("\"@acme/ops\"", "@acme/ops"),
+        ("{ ref: \"@acme/ops\", role: owner }", "@acme/ops"),
+        ("{ file: ./people/ana.md }", "./people/ana.md"),
+    ] {
+        let finding =
+            format!("P047 5 no caller is known to be `{named}`, so the grant never applies");
+        check(FILE, &[(&policy(principal, ""), &[finding.as_str()])]);
+        check(FILE, &[(&policy(principal, "\n  revoked: true"), &[])]);
+    }
+    for principal in [
+        "\"*\"",
+        "\"user://ana\"",
+        "\"bot://*\"",
+        "\"role://owner\"",
+        "{ ref: \"user://ana\", role: owner }",
+        "{ name: Ana, email: ana@acme.example }",
+    ] {
+        check(FILE, &[(&policy(principal, ""), &[])]);
+    }
+}
+
+#[test]
 fn a_policy_of_no_known_schema_is_not_read() {
     let nothing = ["Y012 2 nothing says what kind of policy this is"];
     check(FILE, &[("schema: grants/v1", &nothing), ("id: \"@a/b\"", &nothing)]);

@@ -9,7 +9,7 @@ use crate::Matter;
 /// `user://x` and `bot://x` match the caller's id, and `*` stands for any run of characters in it.
 /// `role://owner`, `role://editor` and `role://viewer` match holders of the roles `admin`,
 /// `approver` and `auditor`. `group://x` and `@owner/name` match members of `groups` in the
-/// circumstances, which the edge fills in. Any other scheme matches no caller.
+/// circumstances, which no edge fills in yet (P047). Any other scheme matches no caller.
 pub(super) fn is(principal: &Principal, matter: &Matter<'_>) -> bool {
     let actor = &matter.plan.actor;
     let plays = |role: &Option<String>| role.as_deref().is_none_or(|role| actor.holds(role));
