@@ -13,7 +13,8 @@ pub use merge::merge;
 use std::sync::Arc;
 
 use haft_model::{
-    Approval, Approver, AuditRules, Autonomy, Escalation, GovernedPolicy, Quorum, Signing,
+    ActionPattern, Approval, Approver, AuditRules, Autonomy, Escalation, Glob, GovernedPolicy,
+    Quorum, Signing,
 };
 use serde_json::Value as Json;
 
@@ -133,7 +134,7 @@ fn policy(node: &Node) -> Option<GovernedPolicy> {
     Some(GovernedPolicy {
         id: owned(node, "id")?,
         reference: owned(node, "ref")?,
-        applies_to: owned(node, "appliesTo"),
+        applies_to: text(node, "appliesTo").map(ActionPattern::new),
         severity: owned(node, "severity").unwrap_or_else(|| "error".into()),
         parameters: json(node, "params").unwrap_or_default(),
     })
@@ -143,7 +144,7 @@ fn approver(node: &Node) -> Option<Approver> {
     Some(Approver {
         id: owned(node, "id")?,
         role: owned(node, "role"),
-        can_approve: list(node, "canApprove"),
+        can_approve: list(node, "canApprove").iter().map(|pattern| Glob::new(pattern)).collect(),
         quorum: text(node, "quorum").and_then(quorum),
     })
 }

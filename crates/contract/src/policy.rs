@@ -7,7 +7,7 @@ mod tests;
 use std::sync::Arc;
 
 use haft_model::{
-    ActionGrant, Condition, DefaultDecision, Grant, Limit, Policy, Principal, Requirement,
+    ActionGrant, Condition, DefaultDecision, Glob, Grant, Limit, Policy, Principal, Requirement,
 };
 use serde_json::Value as Json;
 
@@ -41,7 +41,10 @@ fn grant(node: &Node) -> Option<Grant> {
     Some(Grant {
         principal: node.get("principal").and_then(principal)?,
         actions: each(node, "actions", |action| {
-            Some(ActionGrant { action: owned(action, "action")?, scope: owned(action, "scope") })
+            Some(ActionGrant {
+                action: owned(action, "action")?,
+                scope: text(action, "scope").map(Glob::new),
+            })
         }),
         conditions: each(node, "conditions", |condition| {
             Some(Condition {
@@ -58,11 +61,11 @@ fn grant(node: &Node) -> Option<Grant> {
 
 fn principal(node: &Node) -> Option<Principal> {
     if let Some(scheme) = node.text() {
-        return Some(Principal::Scheme(scheme.to_owned()));
+        return Some(Principal::Scheme(Glob::new(scheme)));
     }
     let role = owned(node, "role");
-    match owned(node, "ref").or_else(|| owned(node, "file")) {
-        Some(to) => Some(Principal::Reference { to, role }),
+    match text(node, "ref").or_else(|| text(node, "file")) {
+        Some(to) => Some(Principal::Reference { to: Glob::new(to), role }),
         None => Some(Principal::Person {
             name: owned(node, "name")?,
             email: owned(node, "email")?,

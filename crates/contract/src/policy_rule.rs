@@ -5,7 +5,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use haft_model::{Budget, PolicyRule, Risk, RuleDecision, Signer};
+use haft_model::{ActionPattern, Budget, PolicyRule, Risk, RuleDecision, Signer};
 
 use crate::read::{each, items, owned, text, whole};
 use crate::shape::{check, documents};
@@ -28,7 +28,7 @@ fn from_node(node: &Node) -> Option<PolicyRule> {
     let matched = node.get("match")?;
     Some(PolicyRule {
         slug: owned(node, "slug")?,
-        action: owned(matched, "action")?,
+        action: ActionPattern::new(text(matched, "action")?),
         subject: owned(matched, "subject"),
         risk_level_min: matched
             .get("risk_level_min")
@@ -104,12 +104,15 @@ fn allows(rule: &PolicyRule, node: &Node, report: &mut Report) {
     let bounded = rule.budget.max_per_hour.is_some()
         || rule.budget.max_per_day.is_some()
         || rule.budget.max_amount_cents.is_some();
-    if rule.action.contains('*') && !bounded {
+    if rule.action.source().contains('*') && !bounded {
         report
             .add(
                 &rules::G042,
                 node.place(&["match", "action"]),
-                format!("everything that `{}` covers is allowed, without end", rule.action),
+                format!(
+                    "everything that `{}` covers is allowed, without end",
+                    rule.action.source()
+                ),
             )
             .help("add a `budget`, or name the actions one by one");
     }

@@ -2,8 +2,10 @@
 //!
 //! Whole-string and case-sensitive. Rules of a workspace use them for tools, actions and actors.
 
+use serde::Serialize;
+
 /// A pattern in which `*` matches any run of characters, dots and the empty run included.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Glob(Box<str>);
 
 impl Glob {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Approval;
+use crate::{ActionPattern, Approval, Glob};
 
 /// How far agents go without approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -66,7 +66,7 @@ pub struct Approver {
     /// Role in which they approve.
     pub role: Option<String>,
     /// Actions that they may approve.
-    pub can_approve: Vec<String>,
+    pub can_approve: Vec<Glob>,
     /// Quorum that they are part of.
     pub quorum: Option<Quorum>,
 }
@@ -79,7 +79,7 @@ pub struct GovernedPolicy {
     /// Path or registry reference of its document.
     pub reference: String,
     /// The class of actions it is bound to; absent or `*` means all.
-    pub applies_to: Option<String>,
+    pub applies_to: Option<ActionPattern>,
     /// `error` blocks, `warn` shows, `info` logs.
     pub severity: String,
     /// Parameters that its document reads.

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::Glob;
+
 /// The decision where no grant applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,12 +19,12 @@ pub enum DefaultDecision {
 /// Principal of a grant: a scheme such as `bot://*`, or a reference with a role.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Principal {
-    /// `user://ana`, `role://owner`, `*` …
-    Scheme(String),
+    /// `user://ana`, `bot://*`, `role://owner`, `*` …
+    Scheme(Glob),
     /// A principal that is described elsewhere.
     Reference {
         /// A registry reference or file.
-        to: String,
+        to: Glob,
         /// The role they must hold.
         role: Option<String>,
     },
@@ -43,7 +45,7 @@ pub struct ActionGrant {
     /// An action id, a reference, or `prefix:*`.
     pub action: String,
     /// Scope that it is limited to.
-    pub scope: Option<String>,
+    pub scope: Option<Glob>,
 }
 
 /// A condition that has to hold; an unknown kind never holds.

@@ -5,6 +5,7 @@
 //! Must never know a file, a clock, a socket or a person. Start with [`Call`] and follow it to
 //! [`Plan`].
 
+mod action_pattern;
 mod actor;
 mod approval;
 mod audience;
@@ -56,6 +57,7 @@ mod tool_error;
 mod trace;
 pub mod web;
 
+pub use action_pattern::ActionPattern;
 pub use actor::{Actor, Role, is_role, is_same_person, is_user};
 pub use approval::{Approval, ApprovalClass};
 pub use audience::Audience;

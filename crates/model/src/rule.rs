@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Risk;
+use crate::{ActionPattern, Risk};
 
 /// From most to least permissive; the order is the rule for combining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub struct PolicyRule {
     /// Its name.
     pub slug: String,
     /// Action pattern; segments may be `*`.
-    pub action: String,
+    pub action: ActionPattern,
     /// Subject pattern.
     pub subject: Option<String>,
     /// Lowest risk that it applies to.

@@ -99,7 +99,7 @@ pub(crate) fn scopes(
     rulebook: &Rulebook,
     matter: &Matter<'_>,
     now: Timestamp,
-) -> Option<Vec<String>> {
+) -> Option<Vec<Glob>> {
     let all: Vec<PlacedGrant<'_>> =
         rulebook.policies.iter().flat_map(|policy| placed(policy)).collect();
     let mut scopes = Vec::new();
@@ -115,20 +115,19 @@ pub(crate) fn scopes(
         let naming = placed.grant.actions.iter();
         for action in naming.filter(|action| covers(&action.action, matter.grant)) {
             let Ok(()) = scope(action, matter) else { continue };
-            let bound = action.scope.as_deref()?;
-            if Glob::new(bound).matches(matter.plan.tool.id.as_str()) {
+            let bound = action.scope.as_ref()?;
+            if bound.matches(matter.plan.tool.id.as_str()) {
                 return None;
             }
-            scopes.push(bound.to_owned());
+            scopes.push(bound.clone());
         }
     }
     (!scopes.is_empty()).then_some(scopes)
 }
 
 /// Returns true if a target lies in a scope under each of its canonical names.
-pub(crate) fn is_inside(place: &Spellings, scope: &str) -> bool {
-    let glob = Glob::new(scope);
-    let inside = |place: &String| glob.matches(place) || lies_in(place, scope);
+pub(crate) fn is_inside(place: &Spellings, scope: &Glob) -> bool {
+    let inside = |place: &String| scope.matches(place) || lies_in(place, scope.source());
     place.known && place.canonical.iter().all(inside)
 }
 
@@ -228,15 +227,14 @@ fn expiry(grant: &Grant, now: Timestamp) -> Option<String> {
 
 /// Checks the scope of a grant against the tool's id, or every path and address of the input.
 fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
-    let Some(scope) = action.scope.as_deref() else { return Ok(()) };
-    let glob = Glob::new(scope);
-    if glob.matches(matter.plan.tool.id.as_str()) {
+    let Some(scope) = &action.scope else { return Ok(()) };
+    if scope.matches(matter.plan.tool.id.as_str()) {
         return Ok(());
     }
     let mut places = paths(&matter.plan.input);
     places.extend(urls(&matter.plan.input));
     if places.is_empty() {
-        return Err(format!("scope `{scope}` cannot be evaluated for this call"));
+        return Err(format!("scope `{}` cannot be evaluated for this call", scope.source()));
     }
     // The driver's targets can only leave a scope.
     places.extend(matter.targets.path_spellings());
@@ -244,7 +242,7 @@ fn scope(action: &ActionGrant, matter: &Matter<'_>) -> Result<(), String> {
     if places.iter().all(|place| is_inside(place, scope)) {
         return Ok(());
     }
-    Err(format!("the call reaches beyond scope `{scope}`"))
+    Err(format!("the call reaches beyond scope `{}`", scope.source()))
 }
 
 /// Combines the conditions of a grant.

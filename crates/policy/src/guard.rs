@@ -6,11 +6,9 @@
 
 use std::sync::Arc;
 
-use haft_model::{
-    Cause, CauseDetail, Code, Glob, PolicyRule, RuleDecision, Stop, Timestamp, Verdict,
-};
+use haft_model::{Cause, CauseDetail, Code, Glob, RuleDecision, Stop, Timestamp, Verdict};
 
-use crate::policies::held_paths;
+use crate::policies::{CompiledPolicyRule, held_paths};
 use crate::rules::{Aside, CompiledRule, Subject, TargetPattern, matches, matches_apart_from};
 use crate::targets::{
     BackendTargets, CommandLine, CommandPattern, PathTarget, Spellings, Targets, address,
@@ -29,7 +27,7 @@ struct Fences {
     urls: Vec<Fence<Arc<[Glob]>>>,
     commands: Vec<Fence<Arc<CommandPattern>>>,
     /// Scopes of the call's grants; `None` if one of them has no scope.
-    scopes: Option<Vec<String>>,
+    scopes: Option<Vec<Glob>>,
 }
 
 /// One restricting pattern.
@@ -197,7 +195,8 @@ impl Fences {
         match &self.scopes {
             Some(scopes) if !scopes.iter().any(|scope| grants::is_inside(met, scope)) => {
                 let words = format!("the call came upon {what} beyond the scope of its grant");
-                let cause = Cause::running().with(CauseDetail::Scopes(scopes.clone()));
+                let scopes = scopes.iter().map(|scope| scope.source().to_owned()).collect();
+                let cause = Cause::running().with(CauseDetail::Scopes(scopes));
                 Err(Stop::new(Code::PermissionDenied, words).because(cause))
             }
             Some(_) | None => Ok(()),
@@ -258,11 +257,11 @@ impl RulePlace<'_> {
 }
 
 /// Restriction of an AIP-7 policy about paths.
-fn governed(rule: &PolicyRule) -> Option<Fence<Arc<[Glob]>>> {
-    let source = rule.subject.clone()?;
+fn governed(rule: &CompiledPolicyRule) -> Option<Fence<Arc<[Glob]>>> {
+    let CompiledPolicyRule { rule, subject } = rule;
     Some(Fence {
-        pattern: crate::policies::path_subject(&source)?.into(),
-        source,
+        pattern: subject.as_ref()?.path_globs()?.clone(),
+        source: rule.subject.clone()?,
         verdict: match rule.decision {
             RuleDecision::Allow => return None,
             RuleDecision::RequireApproval | RuleDecision::Escalate => Verdict::Ask,

@@ -28,6 +28,7 @@ pub use guard::TargetGuard;
 pub use heard::recorded_opinions;
 pub use matter::{Circumstances, Matter, Spending, Usage};
 pub use permit::{Authority, Permit};
+pub use policies::CompiledPolicyRule;
 pub use rulebook::Rulebook;
 pub use settle::{Objection, Settlement, may_answer, settle};
 pub use targets::{

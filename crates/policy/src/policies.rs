@@ -1,10 +1,11 @@
 //! AIP-7 policies: allow, deny, require approval or escalate calls by action and subject.
 
 mod bind;
+mod compiled_policy_rule;
 mod scope;
 
 pub(crate) use bind::{missing, named};
-pub(crate) use scope::path_subject;
+pub use compiled_policy_rule::CompiledPolicyRule;
 
 use haft_model::{Budget, Firmness, Layer, Needs, Opinion, PolicyRule, RuleDecision, Says, Signer};
 
@@ -15,10 +16,10 @@ use bind::Severity;
 pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> {
     let mut bound = bind::bound(rulebook, matter);
     bound.retain(|(rule, _)| scope::matches(rule, matter));
-    bound.sort_by_key(|(rule, _)| std::cmp::Reverse(scope::specificity(rule)));
+    bound.sort_by_key(|(rule, _)| std::cmp::Reverse(scope::specificity(&rule.rule)));
     let mut opinions = Vec::new();
     for (rule, severity) in bound {
-        let said = judge(rulebook, matter, rule);
+        let said = judge(rulebook, matter, &rule.rule);
         match severity {
             Severity::Blocks => opinions.extend(said),
             Severity::Shows => opinions.extend(said.into_iter().map(shown)),
@@ -29,15 +30,19 @@ pub(crate) fn opinions(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion>
 
 /// Policies about paths for the target guard: those that deny, and those that would ask and did not
 /// match at authorization.
-pub(crate) fn held_paths<'r>(rulebook: &'r Rulebook, matter: &Matter<'_>) -> Vec<&'r PolicyRule> {
+pub(crate) fn held_paths<'r>(
+    rulebook: &'r Rulebook,
+    matter: &Matter<'_>,
+) -> Vec<&'r CompiledPolicyRule> {
     let mut bound = bind::bound(rulebook, matter);
-    bound.retain(|(rule, severity)| {
-        let answered = rule.decision != RuleDecision::Deny && scope::matches(rule, matter);
+    bound.retain(|(compiled, severity)| {
+        let CompiledPolicyRule { rule, subject } = compiled;
+        let answered = rule.decision != RuleDecision::Deny && scope::matches(compiled, matter);
         *severity == Severity::Blocks
             && rule.decision != RuleDecision::Allow
             && !answered
-            && rule.subject.as_deref().is_some_and(|subject| path_subject(subject).is_some())
-            && scope::matches(&PolicyRule { subject: None, ..PolicyRule::clone(rule) }, matter)
+            && subject.as_ref().is_some_and(|subject| subject.path_globs().is_some())
+            && scope::matches_apart_from_subject(rule, matter)
     });
     bound.into_iter().map(|(rule, _)| rule).collect()
 }
@@ -51,12 +56,13 @@ pub(crate) fn obliged(
     rulebook: &Rulebook,
     matter: &Matter<'_>,
     layer: Layer,
-    rule: &PolicyRule,
+    compiled: &CompiledPolicyRule,
 ) -> Vec<Opinion> {
+    let rule = &compiled.rule;
     let mut bound = bind::bound(rulebook, matter).into_iter();
     let in_force =
-        bound.any(|(bound, severity)| bound.slug == rule.slug && severity == Severity::Blocks);
-    if in_force && scope::matches(rule, matter) {
+        bound.any(|(bound, severity)| bound.rule.slug == rule.slug && severity == Severity::Blocks);
+    if in_force && scope::matches(compiled, matter) {
         return Vec::new();
     }
     let name = format!("policy:{}", rule.slug);

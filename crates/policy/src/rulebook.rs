@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_model::{Governance, Policy, PolicyRule, Risk};
+use haft_model::{Governance, Policy, Risk};
 
 use crate::TargetKinds;
-use crate::policies::path_subject;
+use crate::policies::CompiledPolicyRule;
 use crate::rules::CompiledRule;
 
 /// Rules of a workspace at one moment.
@@ -13,8 +13,8 @@ use crate::rules::CompiledRule;
 pub struct Rulebook {
     /// AIP-38 grant policies, in the order of their files; empty disables the grant layer.
     pub policies: Vec<Arc<Policy>>,
-    /// AIP-7 policies, in the order of their files.
-    pub policy_rules: Vec<Arc<PolicyRule>>,
+    /// AIP-7 policies, in the order of their files, compiled.
+    pub policy_rules: Vec<CompiledPolicyRule>,
     /// Governance, with its parents merged in.
     pub governance: Governance,
     /// Rules of haft.toml, in order, compiled.
@@ -62,8 +62,8 @@ impl Rulebook {
                 kinds.commands |= command.is_some();
             }
         }
-        let mut subjects = self.policy_rules.iter().filter_map(|rule| rule.subject.as_deref());
-        kinds.paths |= subjects.any(|subject| path_subject(subject).is_some());
+        let mut subjects = self.policy_rules.iter().filter_map(|rule| rule.subject.as_ref());
+        kinds.paths |= subjects.any(|subject| subject.path_globs().is_some());
         let mut granted = self.policies.iter().flat_map(|policy| &policy.grants);
         if granted.any(|grant| grant.actions.iter().any(|action| action.scope.is_some())) {
             (kinds.paths, kinds.urls) = (true, true);

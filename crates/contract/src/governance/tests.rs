@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haft_model::{
-    Approval, Approver, AuditRules, Autonomy, Escalation, Governance, GovernedPolicy, Quorum,
-    Signing,
+    ActionPattern, Approval, Approver, AuditRules, Autonomy, Escalation, Glob, Governance,
+    GovernedPolicy, Quorum, Signing,
 };
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn approver(id: &str, can_approve: &[&str]) -> Approver {
     Approver {
         id: id.into(),
         role: None,
-        can_approve: can_approve.iter().map(|class| (*class).into()).collect(),
+        can_approve: can_approve.iter().map(|class| Glob::new(class)).collect(),
         quorum: None,
     }
 }
@@ -88,7 +88,7 @@ metadata: { acme: { tier: 1 } }"#,
             sign_head: Some(false),
         },
         policies: vec![GovernedPolicy {
-            applies_to: Some("tool.call".into()),
+            applies_to: Some(ActionPattern::new("tool.call")),
             severity: "warn".into(),
             parameters: json!({ "max": 3 }),
             ..policy("spend", "p/POLICY.md")

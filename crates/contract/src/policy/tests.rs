@@ -1,7 +1,7 @@
 //! Grants, limits and requirements: what is read, and what is refused.
 
 use haft_model::{
-    ActionGrant, Condition, DefaultDecision, Grant, Limit, Policy, Principal, Requirement,
+    ActionGrant, Condition, DefaultDecision, Glob, Grant, Limit, Policy, Principal, Requirement,
 };
 use serde_json::json;
 
@@ -37,14 +37,14 @@ metadata: { acme: { reviewed: true } }"#,
     let ParsedManifest::Policy(policy) = manifest else { panic!("{manifest:?}") };
     let action = |action: &str, scope: Option<&str>| ActionGrant {
         action: action.into(),
-        scope: scope.map(str::to_owned),
+        scope: scope.map(Glob::new),
     };
     let expected = Policy {
         id: "@acme/policies/team".into(),
         default: DefaultDecision::Deny,
         grants: vec![
             Grant {
-                principal: Principal::Scheme("bot://*".into()),
+                principal: Principal::Scheme(Glob::new("bot://*")),
                 actions: vec![action("tool:*", None), action("storage:commit", Some("docs"))],
                 conditions: vec![Condition {
                     kind: "during-business-hours".into(),
@@ -61,7 +61,7 @@ metadata: { acme: { reviewed: true } }"#,
             },
             Grant {
                 principal: Principal::Reference {
-                    to: "@acme/ops".into(),
+                    to: Glob::new("@acme/ops"),
                     role: Some("editor".into()),
                 },
                 actions: vec![action("secrets:rotate:*", None)],

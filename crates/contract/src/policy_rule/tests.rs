@@ -1,6 +1,6 @@
 //! Rules about classes of actions: what is read, and what is refused.
 
-use haft_model::{Budget, PolicyRule, Risk, RuleDecision, Signer};
+use haft_model::{ActionPattern, Budget, PolicyRule, Risk, RuleDecision, Signer};
 
 use crate::ParsedManifest;
 use crate::trial::{check, good, reading};
@@ -26,7 +26,7 @@ fn a_rule_is_read_whole() {
     ));
     let expected = PolicyRule {
         slug: "big-spend".into(),
-        action: "tool.*".into(),
+        action: ActionPattern::new("tool.*"),
         subject: Some("payment.*".into()),
         risk_level_min: Risk::EXTERNAL,
         decision: RuleDecision::RequireApproval,
@@ -48,7 +48,7 @@ fn a_short_rule_has_its_defaults() {
     let read = rule(good(FILE, &format!("{HEAD}\nmatch: {{ action: tool.call }}\ndecision: deny")));
     let expected = PolicyRule {
         slug: "big-spend".into(),
-        action: "tool.call".into(),
+        action: ActionPattern::new("tool.call"),
         subject: None,
         risk_level_min: Risk::READ,
         decision: RuleDecision::Deny,

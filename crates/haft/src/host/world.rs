@@ -9,8 +9,8 @@ use haft_contract::settings::{DriverLimit, RateLimit};
 use haft_driver::Driver;
 use haft_drivers::{Builtin, Upstream};
 use haft_model::{Actor, CallRate, DriverId, Glob, Notice, Timestamp};
-use haft_policy::Rulebook;
 use haft_policy::rules::CompiledRule;
+use haft_policy::{CompiledPolicyRule, Rulebook};
 use haft_runtime::{People, Rate, World};
 
 use super::declared::DeclaredDrivers;
@@ -111,7 +111,7 @@ fn rulebook(workspace: &Workspace) -> Rulebook {
     let settings = workspace.settings();
     Rulebook {
         policies: read.policies.clone(),
-        policy_rules: read.rules.clone(),
+        policy_rules: read.rules.iter().cloned().map(CompiledPolicyRule::new).collect(),
         governance: read.governance.clone(),
         rules: settings.rules.iter().map(CompiledRule::new).collect(),
         autonomy: settings.workspace.autonomy,

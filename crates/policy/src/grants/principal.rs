@@ -23,10 +23,11 @@ pub(super) fn is(principal: &Principal, matter: &Matter<'_>) -> bool {
     }
 }
 
-fn is_scheme(scheme: &str, matter: &Matter<'_>) -> bool {
+fn is_scheme(pattern: &Glob, matter: &Matter<'_>) -> bool {
     let actor = &matter.plan.actor;
+    let scheme = pattern.source();
     match scheme.split_once("://") {
-        Some(("user" | "bot", _)) => Glob::new(scheme).matches(&actor.principal()),
+        Some(("user" | "bot", _)) => pattern.matches(&actor.principal()),
         Some(("role", role)) => actor.holds(role),
         Some(("group", group)) => belongs(matter, group) || belongs(matter, scheme),
         Some(_) => false,
@@ -43,9 +44,9 @@ fn belongs(matter: &Matter<'_>, group: &str) -> bool {
 /// Principal of a grant, for the reason text.
 pub(super) fn name(grant: &Grant) -> String {
     match &grant.principal {
-        Principal::Scheme(scheme) => scheme.clone(),
-        Principal::Reference { to, role: Some(role) } => format!("{to} as {role}"),
-        Principal::Reference { to, role: None } => to.clone(),
+        Principal::Scheme(scheme) => scheme.source().to_owned(),
+        Principal::Reference { to, role: Some(role) } => format!("{} as {role}", to.source()),
+        Principal::Reference { to, role: None } => to.source().to_owned(),
         Principal::Person { email, .. } => email.clone(),
     }
 }

@@ -1,9 +1,9 @@
 //! Policy binding: selects the AIP-7 policies in force, those that the governance names or all
 //! where it names none.
 
-use haft_model::{GovernedPolicy, Layer, Opinion, PolicyRule, Says};
+use haft_model::{GovernedPolicy, Layer, Opinion, Says};
 
-use super::scope;
+use super::{CompiledPolicyRule, scope};
 use crate::{Matter, Rulebook};
 
 /// Effect of a matching policy.
@@ -19,15 +19,15 @@ pub(super) enum Severity {
 pub(super) fn bound<'r>(
     rulebook: &'r Rulebook,
     matter: &Matter<'_>,
-) -> Vec<(&'r PolicyRule, Severity)> {
+) -> Vec<(&'r CompiledPolicyRule, Severity)> {
     let governed = &rulebook.governance.policies;
-    let rules = rulebook.policy_rules.iter().map(|rule| &**rule);
+    let rules = rulebook.policy_rules.iter();
     if governed.is_empty() {
         return rules.map(|rule| (rule, Severity::Blocks)).collect();
     }
-    let severity_of = |rule: &PolicyRule| {
+    let severity_of = |rule: &CompiledPolicyRule| {
         let naming = governed.values().filter(|governed| {
-            document(rulebook, governed).is_some_and(|named| named.slug == rule.slug)
+            document(rulebook, governed).is_some_and(|named| named.rule.slug == rule.rule.slug)
         });
         naming.filter(|governed| applies(governed, matter)).map(severity).reduce(strictest)
     };
@@ -35,7 +35,7 @@ pub(super) fn bound<'r>(
 }
 
 /// Resolves `policy:<name>`: an id of the governance, a slug, or a slug with `-` for each `/`.
-pub(crate) fn named<'r>(rulebook: &'r Rulebook, name: &str) -> Option<&'r PolicyRule> {
+pub(crate) fn named<'r>(rulebook: &'r Rulebook, name: &str) -> Option<&'r CompiledPolicyRule> {
     match rulebook.governance.policies.get(name) {
         Some(governed) => document(rulebook, governed),
         None => by_slug(rulebook, name).or_else(|| by_slug(rulebook, &name.replace('/', "-"))),
@@ -57,12 +57,15 @@ pub(crate) fn missing(rulebook: &Rulebook, matter: &Matter<'_>) -> Vec<Opinion> 
 }
 
 /// Document of a governed policy: by folder or last part of its reference, else by its id.
-fn document<'r>(rulebook: &'r Rulebook, governed: &GovernedPolicy) -> Option<&'r PolicyRule> {
+fn document<'r>(
+    rulebook: &'r Rulebook,
+    governed: &GovernedPolicy,
+) -> Option<&'r CompiledPolicyRule> {
     by_slug(rulebook, last_part(&governed.reference)).or_else(|| by_slug(rulebook, &governed.id))
 }
 
-fn by_slug<'r>(rulebook: &'r Rulebook, slug: &str) -> Option<&'r PolicyRule> {
-    rulebook.policy_rules.iter().map(|rule| &**rule).find(|rule| rule.slug == slug)
+fn by_slug<'r>(rulebook: &'r Rulebook, slug: &str) -> Option<&'r CompiledPolicyRule> {
+    rulebook.policy_rules.iter().find(|rule| rule.rule.slug == slug)
 }
 
 /// Returns true if a governed policy is a grant policy, which has its own layer.
@@ -80,7 +83,7 @@ fn last_part(reference: &str) -> &str {
 }
 
 fn applies(governed: &GovernedPolicy, matter: &Matter<'_>) -> bool {
-    governed.applies_to.as_deref().is_none_or(|action| scope::is_action(action, matter))
+    governed.applies_to.as_ref().is_none_or(|action| scope::is_action(action, matter))
 }
 
 /// Severity of a governed policy; an unknown one blocks.

@@ -122,8 +122,8 @@ fn approves(approver: &Approver, question: &Question) -> bool {
     let tool = &question.bound.tool;
     let tool = tool.rsplit_once('@').map_or(tool.as_str(), |(id, _)| id);
     let grant = format!("tool:{tool}");
-    let covers = |glob: Glob| {
+    let covers = |glob: &Glob| {
         [tool, grant.as_str(), question.grant.as_str()].iter().any(|name| glob.matches(name))
     };
-    approver.can_approve.iter().any(|pattern| covers(Glob::new(pattern)))
+    approver.can_approve.iter().any(covers)
 }

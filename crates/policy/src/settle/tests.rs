@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use haft_model::{
     Actor, Approval, Approver, CallLimits, Decision, Digest, DriverId, EffectProfile, FactRule,
-    Facts, InvocationId, Needs, QuestionId, Quorum, Requires, Risk, Role, Route, Signer, ToolKey,
-    Tri, Verdict,
+    Facts, Glob, InvocationId, Needs, QuestionId, Quorum, Requires, Risk, Role, Route, Signer,
+    ToolKey, Tri, Verdict,
 };
 use haft_testkit::SeededRandom;
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ fn approver(id: &str, role: Option<&str>, can: &[&str], quorum: Option<u64>) -> 
     Approver {
         id: id.into(),
         role: role.map(str::to_owned),
-        can_approve: can.iter().map(|&action| action.into()).collect(),
+        can_approve: can.iter().map(|&action| Glob::new(action)).collect(),
         quorum: quorum.map(|need| Quorum { need, of: None }),
     }
 }

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use haft_model::{
-    Actor, ActorId, Approval, CallLimits, Condition, CostClass, Decision, DefaultDecision, Digest,
-    DriverId, EffectClass, EffectProfile, FactRule, Facts, Governance, Grant, InferredFact, Limit,
-    Needs, Opinion, Plan, Policy, PolicyRule, Principal, QuestionId, Requirement, Requires, Risk,
-    Role, Route, Rule, RuleDecision, Signer, StandingAnswer, Timestamp, ToolKey, Tri, Verdict,
+    ActionPattern, Actor, ActorId, Approval, CallLimits, Condition, CostClass, Decision,
+    DefaultDecision, Digest, DriverId, EffectClass, EffectProfile, FactRule, Facts, Glob,
+    Governance, Grant, InferredFact, Limit, Needs, Opinion, Plan, Policy, PolicyRule, Principal,
+    QuestionId, Requirement, Requires, Risk, Role, Route, Rule, RuleDecision, Signer,
+    StandingAnswer, Timestamp, ToolKey, Tri, Verdict,
 };
 use haft_policy::rules::CompiledRule;
 use haft_policy::{
-    Circumstances, CommandLine, Matter, PathTarget, ProgramFile, Rulebook, Spending, Targets,
-    Usage, decide,
+    Circumstances, CommandLine, CompiledPolicyRule, Matter, PathTarget, ProgramFile, Rulebook,
+    Spending, Targets, Usage, decide,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -259,7 +260,11 @@ impl Case {
     fn rulebook(&self) -> Rulebook {
         Rulebook {
             policies: self.policies.iter().map(|facts| Arc::new(facts.policy())).collect(),
-            policy_rules: self.policy_rules.iter().map(|facts| Arc::new(facts.rule())).collect(),
+            policy_rules: self
+                .policy_rules
+                .iter()
+                .map(|facts| CompiledPolicyRule::new(Arc::new(facts.rule())))
+                .collect(),
             governance: self.governance.governance(),
             rules: self.rules.iter().map(CompiledRule::new).collect(),
             autonomy: Risk::new(self.autonomy).unwrap(),
@@ -339,7 +344,7 @@ impl GrantFacts {
     fn grant(&self) -> Grant {
         let action = |action: &String| haft_model::ActionGrant {
             action: action.clone(),
-            scope: self.scope.clone(),
+            scope: self.scope.as_deref().map(Glob::new),
         };
         Grant {
             principal: principal(&self.principal),
@@ -369,8 +374,8 @@ fn principal(value: &Value) -> Principal {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let role = text("role");
     match (value.as_str(), text("ref"), text("name").zip(text("email"))) {
-        (Some(scheme), ..) => Principal::Scheme(scheme.to_owned()),
-        (_, Some(to), _) => Principal::Reference { to, role },
+        (Some(scheme), ..) => Principal::Scheme(Glob::new(scheme)),
+        (_, Some(to), _) => Principal::Reference { to: Glob::new(&to), role },
         (_, _, Some((name, email))) => Principal::Person { name, email, role },
         _ => panic!("no principal: {value}"),
     }
@@ -399,7 +404,7 @@ impl PolicyRuleFacts {
     fn rule(&self) -> PolicyRule {
         PolicyRule {
             slug: self.slug.clone(),
-            action: self.action.clone(),
+            action: ActionPattern::new(&self.action),
             subject: self.subject.clone(),
             risk_level_min: Risk::new(self.risk).unwrap(),
             decision: match self.decision.as_str() {
@@ -433,7 +438,7 @@ impl GovernanceFacts {
         let policy = |facts: &GovernedFacts| haft_model::GovernedPolicy {
             id: facts.id.clone(),
             reference: facts.reference.clone(),
-            applies_to: facts.applies_to.clone(),
+            applies_to: facts.applies_to.as_deref().map(ActionPattern::new),
             severity: facts.severity.clone().unwrap_or_else(|| "error".into()),
             parameters: Value::Null,
         };

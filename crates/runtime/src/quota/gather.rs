@@ -53,7 +53,7 @@ pub(crate) fn let_through(world: &World, decision: &Decision) -> Vec<String> {
     let named = allowing.filter_map(|opinion| opinion.rule.as_ref());
     let rules = &world.rulebook.policy_rules;
     let has_budget = |slug: &&String| {
-        rules.iter().any(|rule| rule.slug == **slug && !budget(rule, "").is_empty())
+        rules.iter().any(|one| one.rule.slug == **slug && !budget(&one.rule, "").is_empty())
     };
     named.filter(has_budget).cloned().collect()
 }
@@ -122,7 +122,7 @@ pub(crate) fn policy_limits(world: &World, used: &Use) -> Vec<Cap> {
 
 /// Budgets of AIP-7 policies.
 pub(crate) fn budgets(world: &World, tenant: &str) -> Vec<Cap> {
-    world.rulebook.policy_rules.iter().flat_map(|rule| budget(rule, tenant)).collect()
+    world.rulebook.policy_rules.iter().flat_map(|one| budget(&one.rule, tenant)).collect()
 }
 
 /// Budget of one policy: the hour is a sliding window, the day starts at midnight UTC, and cost

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use haft_contract::settings::Settings;
 use haft_contract::{Governing, Severity, loosened};
 use haft_model::{
-    ActionGrant, Actor, ActorId, Approval, Budget, CallLimits, Condition, CostClass, Decision,
-    DefaultDecision, Digest, DriverId, EffectClass, EffectProfile, FactRule, Facts, Firmness,
-    Governance, Grant, Layer, Limit, Needs, Opinion, Plan, Policy, PolicyRule, Principal, Requires,
-    Risk, Route, Rule, RuleDecision, Says, Timestamp, ToolKey, Tri, Verdict,
+    ActionGrant, ActionPattern, Actor, ActorId, Approval, Budget, CallLimits, Condition, CostClass,
+    Decision, DefaultDecision, Digest, DriverId, EffectClass, EffectProfile, FactRule, Facts,
+    Firmness, Glob, Governance, Grant, Layer, Limit, Needs, Opinion, Plan, Policy, PolicyRule,
+    Principal, Requires, Risk, Route, Rule, RuleDecision, Says, Timestamp, ToolKey, Tri, Verdict,
 };
 use haft_policy::rules::CompiledRule;
-use haft_policy::{Circumstances, Matter, Rulebook, Targets, Usage, decide};
+use haft_policy::{Circumstances, CompiledPolicyRule, Matter, Rulebook, Targets, Usage, decide};
 use haft_testkit::SeededRandom;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ impl Book {
     fn rulebook(&self) -> Rulebook {
         Rulebook {
             policies: self.policies.clone(),
-            policy_rules: self.policy_rules.clone(),
+            policy_rules: self.policy_rules.iter().cloned().map(CompiledPolicyRule::new).collect(),
             governance: self.governance.clone(),
             rules: self.settings.rules.iter().map(CompiledRule::new).collect(),
             autonomy: self.settings.workspace.autonomy,
@@ -76,12 +76,14 @@ fn rule(dice: &mut SeededRandom) -> Rule {
 
 fn grant(dice: &mut SeededRandom) -> Grant {
     let action = dice.choose(&["tool:*", "tool:fs.read", "tool:pay", "*"]).to_owned();
-    let scope = dice.one_in(4).then(|| dice.choose(&["docs/*", "fs.*"]).to_owned());
+    let scope = dice.one_in(4).then(|| Glob::new(dice.choose(&["docs/*", "fs.*"])));
     let approval = Condition { kind: "approval-from".into(), parameters: json!({"role": "lead"}) };
     Grant {
-        principal: Principal::Scheme(
-            dice.choose(&["bot://*", "bot://coder", "user://*"]).to_owned(),
-        ),
+        principal: Principal::Scheme(Glob::new(dice.choose(&[
+            "bot://*",
+            "bot://coder",
+            "user://*",
+        ]))),
         actions: vec![ActionGrant { action, scope }],
         conditions: dice.one_in(3).then_some(approval).into_iter().collect(),
         ttl_seconds: None,
@@ -112,7 +114,7 @@ fn policy_rule(dice: &mut SeededRandom) -> PolicyRule {
     use RuleDecision::{Allow, Deny, Escalate, RequireApproval};
     PolicyRule {
         slug: dice.choose(&["a", "b"]).to_owned(),
-        action: dice.choose(&["tool.call", "fs.*", "pay"]).to_owned(),
+        action: ActionPattern::new(dice.choose(&["tool.call", "fs.*", "pay"])),
         subject: None,
         risk_level_min: risk(dice),
         decision: dice.choose(&[Allow, RequireApproval, Escalate, Deny]),
