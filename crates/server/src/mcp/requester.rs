@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft_catalog::Viewer;
 use haft_driver::{Abilities, Cancel, Remark};
-use haft_model::{Actor, Call, ClientClock, JsonFlaw, Reported, TRACEPARENT, TRACESTATE, Trace};
+use haft_model::{Actor, Call, JsonFlaw, Reported, TRACEPARENT, TRACESTATE, Trace};
 use haft_runtime::Background;
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotification, ProgressNotification, RequestId, RequestMetaObject,
@@ -107,18 +107,6 @@ impl Requester {
         match &self.cancel {
             Some(cancel) => cancel.cancelled().await,
             None => std::future::pending().await,
-        }
-    }
-
-    /// How long the client waits for the response.
-    #[expect(dead_code, reason = "the first reader of the table comes with the next change")]
-    pub(super) fn clock(&self) -> ClientClock {
-        match &self.lifecycle {
-            Lifecycle::SelfContained(_) => {
-                let info = self.meta.client_info();
-                info.map(|info| ClientClock::of(&info.name)).unwrap_or_default()
-            }
-            Lifecycle::Session(session) => session.clock(),
         }
     }
 
