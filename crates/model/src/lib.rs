@@ -13,6 +13,7 @@ mod call;
 mod call_modes;
 mod canonical;
 mod cause;
+mod client_clock;
 mod code;
 mod content;
 mod decision;
@@ -67,6 +68,7 @@ pub use cause::{
     AuthState, Cause, CauseDetail, CausePhase, ClientAbility, FormRefusal, JsonRpcError,
     LoginFailure, SchemaViolation,
 };
+pub use client_clock::ClientClock;
 pub use code::{Code, Retry};
 pub use content::{Content, Link, Media};
 pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};

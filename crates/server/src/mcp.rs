@@ -24,6 +24,7 @@ mod protocol;
 mod remarks;
 mod requester;
 mod resources;
+mod response_deadline;
 mod sessions;
 mod stdio;
 mod subscriptions;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft_driver::{Abilities, InquiryKind};
+use haft_model::ClientClock;
 use rmcp::ErrorData;
 use rmcp::model::{
     CustomRequest, InitializeRequestParams, LoggingLevel, ProtocolVersion, RequestId,
@@ -25,6 +26,8 @@ pub(super) struct ClientSession {
     pub(super) watched: WatchedResources,
     pub(super) in_flight: InFlightRequests,
     version: ProtocolVersion,
+    /// How long the client waits for a response.
+    clock: ClientClock,
     /// Kinds of question that the client answers.
     kinds: BTreeSet<InquiryKind>,
     /// The client's capabilities, as text: an idle session takes little.
@@ -40,11 +43,12 @@ pub(super) struct ClientSession {
 impl ClientSession {
     /// The session that an `initialize` request opens in an agreed version.
     pub(super) fn new(opening: InitializeRequestParams, version: ProtocolVersion) -> ClientSession {
-        let InitializeRequestParams { capabilities, .. } = opening;
+        let InitializeRequestParams { capabilities, client_info, .. } = opening;
         ClientSession {
             watched: WatchedResources::default(),
             in_flight: InFlightRequests::default(),
             version,
+            clock: ClientClock::of_client(&client_info.name),
             kinds: asking::kinds(&capabilities),
             capabilities: serde_json::to_string(&capabilities).unwrap_or_default().into(),
             has_tasks: capabilities.supports_tasks(),
@@ -57,6 +61,11 @@ impl ClientSession {
 
     pub(super) fn version(&self) -> &ProtocolVersion {
         &self.version
+    }
+
+    /// How long the client waits for a response.
+    pub(super) fn clock(&self) -> ClientClock {
+        self.clock
     }
 
     /// Whether the client has elicitation, sampling or roots.

@@ -11,16 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Remark};
 use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
-use haft_runtime::{CallOptions, Leave, Patience, Prompt, Receipt, Reply, Runtime};
+use haft_runtime::{CallOptions, Leave, Patience, Prompt, Receipt, Reply};
 use rmcp::ErrorData;
 use rmcp::model::{InputRequests, InputRequiredResult};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::asking::{self, ApprovalForm};
 use super::client_session::ClientSession;
 use super::requester::{Lifecycle, Requester};
+use super::response_deadline::ResponseDeadline;
 use super::suspended::SuspensionKey;
 use crate::AppState;
 
@@ -55,7 +57,6 @@ pub(crate) struct Conversation {
     waiting: Option<(InputRequests, oneshot::Sender<Answers>)>,
     /// Cancels the call when its client is gone.
     interest: Interest,
-    runtime: Arc<Runtime>,
 }
 
 /// How a conversation ended.
@@ -142,8 +143,7 @@ impl Conversation {
             let _ = line.sender.send(CallEvent::Done { envelope: Box::new(envelope), left }).await;
         });
         let interest = Interest(Some(cancel));
-        let runtime = desk.runtime.clone();
-        Conversation { running: Running(Some(running)), news, waiting: None, interest, runtime }
+        Conversation { running: Running(Some(running)), news, waiting: None, interest }
     }
 
     /// The next event of the call.
@@ -158,14 +158,7 @@ impl Conversation {
         })
         .await;
         match &news {
-            Some(CallEvent::Done { envelope, left }) => {
-                self.interest.satisfied();
-                // INVARIANT: noted before a byte of the result is sent, so that the client's next
-                // equal call is another intent. A client that left has not taken it.
-                if !left {
-                    self.runtime.mark_delivered(&envelope.invocation_id);
-                }
-            }
+            Some(CallEvent::Done { .. }) => self.interest.satisfied(),
             Some(CallEvent::Left(_)) => {
                 self.interest.satisfied();
                 self.running.alone();
@@ -210,6 +203,7 @@ impl AppState {
         bound: Option<&SuspensionKey>,
         by: &Requester,
     ) -> Result<ConversationEnd, ErrorData> {
+        let mut deadline = ResponseDeadline::new(by.clock());
         loop {
             if let Some(bound) = bound.filter(|_| conversation.unanswered().is_some()) {
                 return Ok(ConversationEnd::Asks(Box::new(
@@ -227,7 +221,11 @@ impl AppState {
             // Rare branches are boxed, to keep the futures of all calls small.
             match news {
                 None => return Err(ErrorData::internal_error("the call was lost", None)),
-                Some(CallEvent::Progress(reported)) => Box::pin(by.progress(&reported)).await,
+                Some(CallEvent::Progress(reported)) => {
+                    if Box::pin(by.progress(&reported)).await {
+                        deadline.progressed();
+                    }
+                }
                 Some(CallEvent::Remark(remark)) => Box::pin(by.remark(remark)).await,
                 Some(CallEvent::Asked { asked, reply }) => match &by.lifecycle {
                     Lifecycle::SelfContained(_) if bound.is_some() => {
@@ -238,14 +236,22 @@ impl AppState {
                         let _ = reply.send(Err(Stop::new(Code::ApprovalRequired, words)));
                     }
                     Lifecycle::Session(session) => {
+                        let asked_at = Instant::now();
                         let answers = Box::pin(ask_unless_cancelled(session, asked, by)).await?;
+                        deadline.asked_for(asked_at.elapsed());
                         let _ = reply.send(answers);
                     }
                 },
                 Some(CallEvent::Left(envelope)) => {
                     return Ok(ConversationEnd::Left(Box::new((*envelope, conversation))));
                 }
-                Some(CallEvent::Done { envelope, .. }) => {
+                Some(CallEvent::Done { envelope, left }) => {
+                    // INVARIANT: noted before a byte of the result is sent, so that the client's
+                    // next equal call is another intent. A client that left has not taken it, and
+                    // one whose timeout is over no longer waits for it.
+                    if !left && !deadline.is_over() {
+                        self.runtime.mark_delivered(&envelope.invocation_id);
+                    }
                     return Ok(ConversationEnd::Done(envelope));
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft_catalog::Viewer;
 use haft_driver::{Abilities, Cancel, Remark};
-use haft_model::{Actor, Call, JsonFlaw, Reported, TRACEPARENT, TRACESTATE, Trace};
+use haft_model::{Actor, Call, ClientClock, JsonFlaw, Reported, TRACEPARENT, TRACESTATE, Trace};
 use haft_runtime::Background;
 use rmcp::model::{
     LoggingLevel, LoggingMessageNotification, ProgressNotification, RequestId, RequestMetaObject,
@@ -110,6 +110,17 @@ impl Requester {
         }
     }
 
+    /// How long the client waits for the response.
+    pub(super) fn clock(&self) -> ClientClock {
+        match &self.lifecycle {
+            Lifecycle::SelfContained(_) => {
+                let info = self.meta.client_info();
+                info.map(|info| ClientClock::of_client(&info.name)).unwrap_or_default()
+            }
+            Lifecycle::Session(session) => session.clock(),
+        }
+    }
+
     /// The session scope of the request: the one that it names, or that of its transport.
     pub(super) fn scope(&self) -> Option<String> {
         let said = self.said(SESSION).filter(|said| !said.is_empty());
@@ -174,11 +185,12 @@ impl Requester {
         self.meta.get_progress_token().is_some()
     }
 
-    /// Sends progress, where the client asked for it.
-    pub(super) async fn progress(&self, reported: &Reported) {
-        let Some(token) = self.meta.get_progress_token() else { return };
+    /// Sends progress, where the client asked for it; returns whether it did.
+    pub(super) async fn progress(&self, reported: &Reported) -> bool {
+        let Some(token) = self.meta.get_progress_token() else { return false };
         let params = asking::progressed(token, reported);
         self.outbox.notify(ProgressNotification::new(params).into()).await;
+        true
     }
 
     /// Sends a backend's remark, where the client wants its level.

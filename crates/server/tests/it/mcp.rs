@@ -3,6 +3,7 @@
 
 mod asked;
 mod flawed;
+mod late;
 mod long;
 mod malformed;
 mod replies;

@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 use crate::mcp::stage::{Said, reading};
 
 /// Adds the tools: one that runs until it may end, one whose callers never wait, one that asks two
-/// things, one that announces in the middle that the rest takes long, and one that writes.
+/// things, one that announces in the middle that the rest takes long, and two that write, of which one does so
+/// when it may.
 pub(crate) fn defined(
     definitions: Definitions,
     began: &Arc<Notify>,
@@ -27,7 +28,9 @@ pub(crate) fn defined(
     let later = reading("later").define().unwrap();
     let notes = reading("notes").mutates(["workspace:notes"]);
     let notes = notes.extra("background", json!("allowed")).define().unwrap();
+    let orders = reading("orders").mutates(["workspace:orders"]).define().unwrap();
     let (begin, end, until) = (began.clone(), go.clone(), go.clone());
+    let (ordered, sent) = (began.clone(), go.clone());
     let driver = define_driver("long")
         .implement(&waits, move |args: Args<Said>| {
             let (begin, end) = (begin.clone(), end.clone());
@@ -41,6 +44,14 @@ pub(crate) fn defined(
         })
         .implement(&only, |args: Args<Said>| async move { Ok(args.input) })
         .implement(&notes, |args: Args<Said>| async move { Ok(args.input) })
+        .implement(&orders, move |args: Args<Said>| {
+            let (ordered, sent) = (ordered.clone(), sent.clone());
+            async move {
+                ordered.notify_one();
+                sent.notified().await;
+                Ok(args.input)
+            }
+        })
         .implement(&inquires, |args: Args<Said>| async move {
             let answers = args.link.ask([asks("name"), asks("place")].into()).await?;
             Ok(Said { text: json!(answers).to_string() })
@@ -56,7 +67,7 @@ pub(crate) fn defined(
         .define()
         .unwrap();
     let definitions = definitions.tool(&waits).tool(&only).tool(&inquires).tool(&later);
-    definitions.tool(&notes).driver(&driver)
+    definitions.tool(&notes).tool(&orders).driver(&driver)
 }
 
 fn asks(what: &str) -> (String, Inquiry) {
