@@ -33,7 +33,7 @@ impl Claims {
         let mut claims: HashMap<ToolKey, Vec<Claim>> = HashMap::new();
         for driver in drivers {
             for (index, entry) in driver.implements.iter().enumerate() {
-                let named = names.meant(&entry.tool, &driver.file);
+                let named = names.resolve(&entry.tool, &driver.file);
                 if named.is_empty() {
                     findings.push(names.unknown(driver, entry, unusable));
                     continue;
@@ -69,7 +69,7 @@ impl<'t> ContractNames<'t> {
     }
 
     /// The contracts that a reference means: a file's one, or every major of an id.
-    fn meant(&self, name: &str, holder: &str) -> Vec<&'t Arc<ToolManifest>> {
+    fn resolve(&self, name: &str, holder: &str) -> Vec<&'t Arc<ToolManifest>> {
         if !reference::is_path(name) {
             return self.by_id.get(name).cloned().unwrap_or_default();
         }

@@ -180,8 +180,8 @@ impl Host {
     pub async fn call(&self, call: Call) -> Envelope {
         let runtime = self.runtime.clone();
         let task = tokio::spawn(async move {
-            let manner = CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
-            runtime.call(call, manner).await
+            let options = CallOptions { receipt: Receipt::Acknowledged, ..CallOptions::default() };
+            runtime.call(call, options).await
         });
         let envelope = match task.await.map_err(JoinError::try_into_panic) {
             Ok(envelope) => envelope,

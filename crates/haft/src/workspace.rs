@@ -2,10 +2,10 @@
 
 mod examples;
 mod executed;
-mod given;
 mod governing;
 mod lock;
 mod parts;
+mod program_manifests;
 mod rulebook;
 mod side;
 pub(crate) mod upstream;

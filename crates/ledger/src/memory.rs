@@ -109,7 +109,7 @@ impl MemoryState {
         }
         let seq = self.link(loose, draft.invocation.as_ref());
         self.state.apply(seq, draft.invocation.as_ref(), changes);
-        self.meant(seq, draft.invocation.as_ref(), changes);
+        self.bind_intents(seq, draft.invocation.as_ref(), changes);
         let id = draft.invocation.unwrap_or_else(house);
         for blob in draft.blobs {
             self.payloads.insert((id.clone(), blob.digest), blob.bytes);
@@ -130,7 +130,7 @@ impl MemoryState {
     }
 
     /// Keeps an intent until its result is delivered, and drops one without an effect.
-    fn meant(&mut self, seq: u64, id: Option<&InvocationId>, changes: &Changes) {
+    fn bind_intents(&mut self, seq: u64, id: Option<&InvocationId>, changes: &Changes) {
         for change in &changes.others {
             if let ProjectionChange::Bound(id, intent) = change
                 && intent.source == KeySource::Intent

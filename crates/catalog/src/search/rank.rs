@@ -64,7 +64,7 @@ pub(super) fn rank(
     most: usize,
     may_be_shown: impl Fn(DocumentNumber) -> bool,
 ) -> Vec<RankedDocument> {
-    let clauses = meant(postings, clauses(question));
+    let clauses = query_terms(postings, clauses(question));
     let tally = Scores::of(postings, &clauses);
     let mut found: Vec<(DocumentNumber, f32)> = (0..)
         .zip(tally.whole.iter().zip(&tally.best))
@@ -77,8 +77,12 @@ pub(super) fn rank(
         found.truncate(closer);
     }
     let top = found.iter().map(|(_, score)| *score).fold(f32::MIN_POSITIVE, f32::max);
-    let mut held: Vec<Term> =
-        clauses.iter().flatten().flat_map(|meant| &meant.terms).map(|(term, _)| *term).collect();
+    let mut held: Vec<Term> = clauses
+        .iter()
+        .flatten()
+        .flat_map(|query_term| &query_term.terms)
+        .map(|(term, _)| *term)
+        .collect();
     held.sort_unstable();
     let spoken_of = spoken_of(postings, &clauses, &found);
     for ((place, score), spoken_of) in found.iter_mut().zip(spoken_of) {
@@ -104,7 +108,7 @@ fn better(
 }
 
 /// The words of the texts that each word of each clause means.
-fn meant(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<QueryTerm>> {
+fn query_terms(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<QueryTerm>> {
     let mut spellings = SPELLINGS;
     let mut mean = |word: Word| {
         let own = postings.find(&word.stem);
@@ -125,7 +129,7 @@ fn meant(postings: &Postings, clauses: Vec<Vec<Word>>) -> Vec<Vec<QueryTerm>> {
     let mut once = |clause: Vec<Word>| {
         let mut kept: Vec<QueryTerm> = Vec::with_capacity(clause.len());
         for word in clause {
-            if !kept.iter().any(|meant| meant.word.stem == word.stem) {
+            if !kept.iter().any(|query_term| query_term.word.stem == word.stem) {
                 kept.push(mean(word));
             }
         }
@@ -155,9 +159,9 @@ impl Scores {
         let mut times: Vec<(&str, f32)> = Vec::new();
         for (number, clause) in (0..).zip(clauses) {
             let mut reached: Vec<DocumentNumber> = Vec::new();
-            for meant in clause {
-                let again = more_of(&mut times, &meant.word.stem);
-                each_place(postings, meant, &mut word_score, |place, score| {
+            for query_term in clause {
+                let again = more_of(&mut times, &query_term.word.stem);
+                each_place(postings, query_term, &mut word_score, |place, score| {
                     if let Some(whole) = tally.whole.get_mut(place as usize) {
                         *whole += again * score;
                     }
@@ -199,24 +203,24 @@ fn more_of<'w>(times: &mut Vec<(&'w str, f32)>, stem: &'w str) -> f32 {
 /// Hands on each place of a word or of a synonym, with the most that any of them scores there.
 fn each_place(
     postings: &Postings,
-    meant: &QueryTerm,
+    query_term: &QueryTerm,
     word_score: &mut [f32],
     mut found: impl FnMut(DocumentNumber, f32),
 ) {
-    if let [(term, weight)] = meant.terms.as_slice() {
+    if let [(term, weight)] = query_term.terms.as_slice() {
         return postings
             .places(*term)
             .iter()
             .for_each(|(place, counts)| found(*place, weight * counts));
     }
-    for (term, weight) in &meant.terms {
+    for (term, weight) in &query_term.terms {
         for (place, counts) in postings.places(*term) {
             if let Some(most) = word_score.get_mut(*place as usize) {
                 *most = most.max(weight * counts);
             }
         }
     }
-    for (place, _) in meant.terms.iter().flat_map(|(term, _)| postings.places(*term)) {
+    for (place, _) in query_term.terms.iter().flat_map(|(term, _)| postings.places(*term)) {
         if let Some(score) = word_score.get_mut(*place as usize).filter(|score| **score > 0.0) {
             found(*place, std::mem::take(score));
         }
@@ -279,9 +283,10 @@ fn spoken_of(
     let mut all = f32::MIN_POSITIVE;
     for clause in clauses {
         let mut all_here = f32::MIN_POSITIVE;
-        for meant in clause {
-            all_here += meant.terms.iter().fold(0.0, |most: f32, (_, weight)| most.max(*weight));
-            for (term, weight) in &meant.terms {
+        for query_term in clause {
+            all_here +=
+                query_term.terms.iter().fold(0.0, |most: f32, (_, weight)| most.max(*weight));
+            for (term, weight) in &query_term.terms {
                 for (place, _) in postings.places(*term) {
                     let slot = slots.get(*place as usize).copied().unwrap_or(usize::MAX);
                     word.get_mut(slot).into_iter().for_each(|most| *most = most.max(*weight));
@@ -307,9 +312,9 @@ fn words_of(postings: &Postings, clauses: &[Vec<QueryTerm>], place: DocumentNumb
         postings.places(*term).binary_search_by_key(&place, |(place, _)| *place).is_ok()
     };
     let mut words: Vec<String> = Vec::new();
-    for meant in clauses.iter().flatten() {
-        if meant.terms.iter().any(stands) && !words.contains(&meant.word.written) {
-            words.push(meant.word.written.clone());
+    for query_term in clauses.iter().flatten() {
+        if query_term.terms.iter().any(stands) && !words.contains(&query_term.word.written) {
+            words.push(query_term.word.written.clone());
         }
     }
     words

@@ -51,14 +51,14 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let audience = Audience::of_call("cli", &actor);
     let tell = |question: &Question| command::call::announce(question, audience);
-    let manner = CallOptions {
+    let options = CallOptions {
         patience: if arguments.no_wait { Patience::Leave } else { Patience::Wait },
         prompt: (somebody && !arguments.no_wait).then_some(&terminal as &dyn Prompt),
         tell: Some(&tell),
         cancel: interrupt::listen(),
         ..CallOptions::default()
     };
-    match host.runtime().batch(batch, manner) {
+    match host.runtime().batch(batch, options) {
         Ok(released) => {
             let printed = print(context, &host, released, &ids, arguments.progress);
             let worst = telling::around(&host, printed).await?;

@@ -62,7 +62,7 @@ pub(super) async fn make(
     let at_hand = patience == Patience::Wait && somebody_is_here();
     let audience = Audience::of_call(call.channel, &call.actor);
     let tell = |question: &Question| announce(question, audience);
-    let manner = CallOptions {
+    let options = CallOptions {
         patience,
         prompt: at_hand.then_some(&terminal as &dyn Prompt),
         tell: Some(&tell),
@@ -72,7 +72,7 @@ pub(super) async fn make(
     };
     let began = Instant::now();
     let tool = call.tool.clone();
-    let envelope = command::recorded(host, host.runtime().call(call, manner).await).await;
+    let envelope = command::recorded(host, host.runtime().call(call, options).await).await;
     let exit = output::envelope(&envelope, began.elapsed(), context.json)?;
     // Remote callers do not see what is wrong with files; the person at the terminal may fix them.
     if envelope.error.as_ref().is_some_and(|error| error.error_code == Code::ToolUnknown)

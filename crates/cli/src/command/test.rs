@@ -96,14 +96,14 @@ impl Trial<'_> {
                 call.pinned = Some(driver.clone());
                 call.channel = "cli";
                 call.native = vec![json!({ "source": "cli", "id": "test" })];
-                let manner = CallOptions {
+                let options = CallOptions {
                     // No person is there to fill in a form of a backend.
                     patience: Patience::Leave,
                     prompt: Some(self),
                     cancel: self.cancel.clone(),
                     ..CallOptions::default()
                 };
-                held(&self.host.runtime().call(call, manner).await, example.output.as_ref())
+                held(&self.host.runtime().call(call, options).await, example.output.as_ref())
             }
         };
         ExampleResult { tool, example: example.name.clone(), driver: driver.to_string(), came }

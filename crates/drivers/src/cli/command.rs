@@ -97,16 +97,16 @@ impl Command {
             137 => "killed",
             _ => "error",
         };
-        self.meant(stated.unwrap_or(reserved))
+        self.meaning_of_word(stated.unwrap_or(reserved))
     }
 
     /// The meaning of a signal. Shells report it as 128 plus its number.
     pub(super) fn meaning_of_signal(&self, signal: i32) -> Meaning {
-        self.meant(self.meanings.get(&(128 + signal)).map_or("killed", String::as_str))
+        self.meaning_of_word(self.meanings.get(&(128 + signal)).map_or("killed", String::as_str))
     }
 
     /// The error behind a word of AIP-29, of AIP-14, or of the driver.
-    fn meant(&self, word: &str) -> Meaning {
+    fn meaning_of_word(&self, word: &str) -> Meaning {
         match word {
             "ok" => Meaning::Fine,
             "error" | "upstream_error" | "execution_failed" => {

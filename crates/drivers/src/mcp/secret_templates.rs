@@ -47,8 +47,8 @@ enum RenderedEnvironment {
 pub(super) fn secrets_only(name: &str, text: &str, driver: &str) -> Result<Template, Stop> {
     let template = Template::parse(text).ok();
     let fits = |template: &Template| {
-        let mut meant = template.expressions();
-        meant
+        let mut expressions = template.expressions();
+        expressions
             .all(|said| said.root() == "secrets" && said.path.len() == 2 && said.filters.is_empty())
     };
     template.filter(fits).ok_or_else(|| {

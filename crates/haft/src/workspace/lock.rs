@@ -27,13 +27,13 @@ impl Workspace {
         let mut given = None;
         for entry in self.snapshot().entries() {
             let key = entry.contract.key();
-            let meant = match wanted {
+            let is_selected = match wanted {
                 None => true,
                 Some((id, major)) => key.id.as_str() == id && major.is_none_or(|m| m == key.major),
             };
-            if meant && is_program_only(entry) {
+            if is_selected && is_program_only(entry) {
                 given = Some(key);
-            } else if meant {
+            } else if is_selected {
                 let invalid =
                     entry.block.as_ref().filter(|block| block.reason == "contract_invalid");
                 if let (Some(block), Some(_)) = (invalid, name) {

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use crate::define::{Definitions, DriverHandle};
 use crate::files::CachedManifest;
-use crate::workspace::{BrokenContract, LoadOptions, given};
+use crate::workspace::{BrokenContract, LoadOptions, program_manifests};
 
 /// The parts of a snapshot, from the workspace's files and its program.
 pub(super) struct WorkspaceParts {
@@ -64,9 +64,10 @@ pub(super) fn gather(
             | None => {}
         }
     }
-    let code = given::add_defined(&mut parts, &options.definitions, known, &mut findings);
-    given::add_builtin(&mut parts);
-    given::add_upstream(&mut parts, &options.definitions);
+    let code =
+        program_manifests::add_defined(&mut parts, &options.definitions, known, &mut findings);
+    program_manifests::add_builtin(&mut parts);
+    program_manifests::add_upstream(&mut parts, &options.definitions);
     for interface in interfaces {
         findings.extend(describe(&mut parts.tools, &interface));
     }

@@ -57,17 +57,17 @@ fn of_url(url: &Url) -> Spellings {
     let path = url.path();
     let rest = format!("{path}{query}");
     let decoded = decoded_once(&rest);
-    let meant = straightened(&decoded);
+    let normalized = straightened(&decoded);
     let fully = straightened(&fully_decoded(&rest));
     let mut canonical = Vec::new();
     let mut further = Vec::new();
     for (place, origin) in origins(url).into_iter().enumerate() {
-        let names = [format!("{origin}{rest}"), format!("{origin}{meant}")];
+        let names = [format!("{origin}{rest}"), format!("{origin}{normalized}")];
         // The first origin is the host as written; others are aliases.
         let list = if place == 0 { &mut canonical } else { &mut further };
         list.extend(names);
         further.push(format!("{origin}{fully}"));
-        for asked in [rest.as_str(), &meant, &fully] {
+        for asked in [rest.as_str(), &normalized, &fully] {
             let bare = asked.split('?').next().unwrap_or(asked);
             further.push(format!("{origin}{bare}"));
         }

@@ -105,7 +105,7 @@ fn plain(
     let path = rest.get(authority.len()..).unwrap_or_default();
     let whom = Whom::read(authority, Some(80));
     let whom = whom.ok_or_else(|| odd(400, "the address names no host, or a user as well"))?;
-    meant(&whom, headers)?;
+    check_host_header(&whom, headers)?;
     let body = length(headers)?;
     early.truncate(usize::try_from(body).unwrap_or(usize::MAX));
     let head = written(method, path, &whom, headers);
@@ -113,7 +113,7 @@ fn plain(
 }
 
 /// Refuses a request whose `Host` header differs from its target.
-fn meant(whom: &Whom, headers: &[Header<'_>]) -> Result<(), Odd> {
+fn check_host_header(whom: &Whom, headers: &[Header<'_>]) -> Result<(), Odd> {
     let said: Vec<_> = named(headers, "host").collect();
     let same = |value: &&[u8]| {
         let value = str::from_utf8(value).unwrap_or_default();

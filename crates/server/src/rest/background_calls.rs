@@ -55,7 +55,7 @@ impl Errand {
                     let _ = sender.send(envelope);
                 }
             });
-            let manner = CallOptions {
+            let options = CallOptions {
                 leave: Some(leave),
                 patience: Patience::Leave,
                 cancel: wish,
@@ -63,7 +63,7 @@ impl Errand {
                 surface: session.0,
                 ..CallOptions::default()
             };
-            let envelope = desk.runtime.call_under(id.clone(), call, manner).await;
+            let envelope = desk.runtime.call_under(id.clone(), call, options).await;
             let answered = envelope.invocation_id.clone();
             desk.errands.ended(&id, &answered);
             // An undelivered result is kept for a repeat of the same call.

@@ -75,14 +75,14 @@ pub(crate) async fn run(
     let interest = wish.clone().drop_guard();
     let desk = desk.clone();
     tokio::spawn(async move {
-        let manner = CallOptions {
+        let options = CallOptions {
             patience: Patience::Leave,
             cancel: wish,
             surface,
             tier,
             ..CallOptions::default()
         };
-        let _ = sender.send(made(&desk, batch, manner).await);
+        let _ = sender.send(made(&desk, batch, options).await);
     });
     let outcome = done.await;
     interest.disarm();
@@ -92,9 +92,9 @@ pub(crate) async fn run(
 async fn made(
     desk: &AppState,
     batch: Batch,
-    manner: CallOptions<'_>,
+    options: CallOptions<'_>,
 ) -> Result<BatchOutcome, Stop> {
-    let mut released = desk.runtime.batch(batch, manner)?;
+    let mut released = desk.runtime.batch(batch, options)?;
     let mut results = Vec::new();
     while let Some(result) = released.next().await {
         results.push(result);

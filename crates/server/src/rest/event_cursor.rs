@@ -55,9 +55,9 @@ mod tests {
 
     #[test]
     fn event_position_names_entry_or_event_within_it() {
-        for (text, meant) in [("7", place(7, None)), ("7.2", place(7, Some(2)))] {
-            assert_eq!(EventCursor::parse(text), Some(meant));
-            assert_eq!(meant.to_string(), text);
+        for (text, cursor) in [("7", place(7, None)), ("7.2", place(7, Some(2)))] {
+            assert_eq!(EventCursor::parse(text), Some(cursor));
+            assert_eq!(cursor.to_string(), text);
         }
         for bad in ["", "x", "7.", "7.x", "-1", "1.2.3"] {
             assert_eq!(EventCursor::parse(bad), None, "{bad}");

@@ -25,8 +25,8 @@ impl Stage {
 
     async fn asked(&self) -> Envelope {
         let call = Call::new(self.host.actor("agent:coder"), "time.now", json!({}));
-        let manner = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
-        self.desk.runtime.call(call, manner).await
+        let options = CallOptions { patience: Patience::Leave, ..CallOptions::default() };
+        self.desk.runtime.call(call, options).await
     }
 
     async fn answer(&self, by: Actor, id: &str, said: Value) -> Result<Value, Problem> {

@@ -148,12 +148,12 @@ fn serving(
     own: &[Arc<ToolManifest>],
 ) -> Arc<Driver> {
     let holds = |entry: &Implements| {
-        let mut meant = own.iter().filter(|tool| {
+        let mut matching = own.iter().filter(|tool| {
             tool.key.id.as_str() == entry.tool && entry.range.contains(&tool.version)
         });
-        match meant.next() {
+        match matching.next() {
             Some(first) => std::iter::once(first)
-                .chain(meant)
+                .chain(matching)
                 .all(|tool| tool.default_implementation.as_ref() == Some(&driver.id)),
             None => builtin.iter().any(|tool| tool.key.id.as_str() == entry.tool),
         }
