@@ -25,6 +25,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use loss::Losses;
+pub use mcp::shows_output_schema;
 use names::NameRule;
 
 /// The formats that contracts are exported in.

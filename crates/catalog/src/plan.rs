@@ -227,6 +227,11 @@ impl CatalogEntry {
         checked.map_err(|violations| misfit(Code::OutputInvalid, "the output", violations))
     }
 
+    /// Whether the contract says anything about its output, so that a call has to give a value.
+    pub fn demands_value(&self) -> bool {
+        haft_notation::keywords::constrains(&self.contract.tool.outputs)
+    }
+
     fn compiled(&self) -> Result<&Schemas, Stop> {
         self.schemas().map_err(|fault| {
             let key = self.contract.key();

@@ -36,7 +36,7 @@ pub use haft_policy::{
 pub use hook::{Hook, HookAnswer, HookInput};
 pub use line::Listener;
 pub use link::{DriverMessage, Link};
-pub use output::{ExactNumber, Failure, Output};
+pub use output::{ExactNumber, Failure, Output, ValueSource};
 pub use tokio_util::sync::CancellationToken as Cancel;
 pub use vault::{OpenedSecret, Safe, SecretRequest, Vault, Withheld};
 

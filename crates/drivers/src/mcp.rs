@@ -7,6 +7,7 @@
 
 mod answer;
 mod backend;
+mod blocks;
 mod call;
 mod client;
 mod client_handler;

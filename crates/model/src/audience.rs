@@ -99,7 +99,7 @@ impl Envelope {
         }
         // The first error text is ours, and so is the notice that a person has to answer.
         let is_ours = self.error.is_some() || self.status == ResultStatus::Pending;
-        if is_ours && let Some(Content::Text { text }) = self.model_facing_content.first_mut() {
+        if is_ours && let Some(Content::Text { text, .. }) = self.model_facing_content.first_mut() {
             *text = in_place(std::mem::take(text));
         }
         self

@@ -1,9 +1,13 @@
 //! Result content: text, values, media and links that make up a result.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Digest;
+
+/// Fields of a backend's content block that its piece has no place for, by their names on the wire:
+/// `annotations`, `_meta`, `title`, `icons`; those of an embedded resource below `resource`.
+pub type BlockFields = Box<Map<String, Value>>;
 
 /// One piece of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,6 +17,9 @@ pub enum Content {
     Text {
         /// The text.
         text: String,
+        /// Other fields of the backend's block.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        block: Option<BlockFields>,
     },
     /// A JSON value.
     StructuredContent {
@@ -38,6 +45,9 @@ pub enum Content {
         mime_type: Option<String>,
         /// Text of the resource.
         text: String,
+        /// Other fields of the backend's block.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        block: Option<BlockFields>,
     },
     /// Lines of a log.
     Log {
@@ -63,6 +73,31 @@ pub enum Content {
     HandoffRef(Link),
 }
 
+impl Content {
+    /// Plain text of our own.
+    pub fn text(text: impl Into<String>) -> Content {
+        Content::Text { text: text.into(), block: None }
+    }
+
+    /// The other fields of the backend's block, if it had any.
+    pub fn block(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Content::Text { block, .. } | Content::EmbeddedResource { block, .. } => {
+                block.as_deref()
+            }
+            Content::Image(media)
+            | Content::Audio(media)
+            | Content::Video(media)
+            | Content::File(media) => media.block.as_deref(),
+            Content::ResourceLink(link)
+            | Content::ArtifactRef(link)
+            | Content::PersistedOutputRef(link)
+            | Content::HandoffRef(link) => link.block.as_deref(),
+            Content::StructuredContent { .. } | Content::Log { .. } | Content::Diff { .. } => None,
+        }
+    }
+}
+
 /// Bytes with a media type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Media {
@@ -73,6 +108,16 @@ pub struct Media {
     /// Display name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Other fields of the backend's block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockFields>,
+}
+
+impl Media {
+    /// Bytes in base64, without a name.
+    pub fn new(mime_type: impl Into<String>, data: impl Into<String>) -> Media {
+        Media { mime_type: mime_type.into(), data: data.into(), name: None, block: None }
+    }
 }
 
 /// A reference to content that is stored elsewhere.
@@ -95,4 +140,7 @@ pub struct Link {
     /// How it relates to the call, such as `native_output` or `created`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<String>,
+    /// Other fields of the backend's block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockFields>,
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::status::words;
 use crate::{
@@ -65,6 +65,9 @@ pub struct Envelope {
     /// The value that the contract's output schema promises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Value>,
+    /// The backend's `_meta` of its result.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub backend_meta: Map<String, Value>,
     /// The content as a model sees it: capped and redacted.
     pub model_facing_content: Vec<Content>,
     /// One line for people.
@@ -125,6 +128,15 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// The output as a value: the structured content, or the JSON of its only text.
+    pub fn output(&self) -> Option<Value> {
+        match (&self.structured_content, self.content.as_slice()) {
+            (Some(value), _) => Some(value.clone()),
+            (None, [Content::Text { text, .. }]) => serde_json::from_str(text).ok(),
+            (None, _) => None,
+        }
+    }
+
     /// The situation on a wire; `None` for success.
     pub fn situation(&self) -> Option<Situation> {
         match (&self.error, self.status) {

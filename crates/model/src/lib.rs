@@ -70,7 +70,7 @@ pub use cause::{
 };
 pub use client_clock::ClientClock;
 pub use code::{Code, Retry};
-pub use content::{Content, Link, Media};
+pub use content::{BlockFields, Content, Link, Media};
 pub use decision::{Decision, Firmness, Layer, Needs, Opinion, Says};
 pub use digest::Digest;
 pub use dual_time::{BootTime, DualTime};

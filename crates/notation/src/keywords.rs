@@ -45,6 +45,33 @@ pub fn holds(keyword: &str) -> Holds {
     }
 }
 
+/// Keywords that describe a value and accept any.
+const ANNOTATIONS: [&str; 14] = [
+    "$schema",
+    "$id",
+    "$comment",
+    "$anchor",
+    "$defs",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "format",
+];
+
+/// Whether a schema refuses any value, judged by its keywords.
+pub fn constrains(schema: &Json) -> bool {
+    match schema {
+        Json::Bool(accepts) => !accepts,
+        Json::Object(fields) => fields.keys().any(|key| !ANNOTATIONS.contains(&key.as_str())),
+        Json::Null | Json::Number(_) | Json::String(_) | Json::Array(_) => true,
+    }
+}
+
 /// The same keywords with every schema below them replaced, given its pointer.
 pub fn rebuilt<'f>(
     fields: impl IntoIterator<Item = (&'f String, &'f Json)>,
@@ -75,4 +102,26 @@ pub fn rebuilt<'f>(
 /// A JSON pointer one step further down.
 pub fn below(at: &str, step: &str) -> String {
     format!("{at}/{}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schema_constrains_by_keywords_that_refuse() {
+        for (schema, expected) in [
+            (json!(true), false),
+            (json!(false), true),
+            (json!({}), false),
+            (json!({"description": "anything", "$defs": {"a": {"type": "string"}}}), false),
+            (json!({"type": "object"}), true),
+            (json!({"$ref": "#/$defs/a"}), true),
+            (json!({"title": "t", "anyOf": [{"type": "string"}]}), true),
+        ] {
+            assert_eq!(constrains(&schema), expected, "{schema}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Result envelope (phases 10 to 13): validates, redacts, persists and emits one for every call.
 
 mod context;
+mod mapping;
 mod pending;
 mod persistence;
 mod post_hooks;
@@ -26,6 +27,8 @@ struct Completion {
     output: Option<Output>,
     error: Option<ToolError>,
     effect: EffectState,
+    /// Whether the output is the backend's own account of the failure.
+    is_report: bool,
 }
 
 impl CallContext<'_> {
@@ -73,37 +76,6 @@ impl CallContext<'_> {
             answer.unrecorded = self.runtime.is_recordable().err().map(|stop| stop.message);
         }
         answer.told_to(self.request.audience)
-    }
-
-    /// Phase 10: validates the output against the contract, once.
-    fn map(&mut self, reached: Reached, outcome: Result<Output, Failure>) -> Completion {
-        let completion = match outcome {
-            Err(failure) => {
-                let effect = self.unsent(&reached, failure.effect);
-                let output = failure.partial.map(|partial| *partial);
-                Completion {
-                    reached,
-                    output,
-                    error: Some(self.error(failure.stop, effect)),
-                    effect,
-                }
-            }
-            Ok(output) => {
-                let effect = output.effect;
-                let checked = reached.check_output(&output);
-                let error = checked.err().map(|stop| self.error(stop, effect));
-                Completion { reached, output: Some(output), error, effect }
-            }
-        };
-        if self.attempts.executed && completion.output.is_some() {
-            let fits = completion
-                .error
-                .as_ref()
-                .is_none_or(|error| error.error_code != Code::OutputInvalid);
-            let outcome = if fits { PhaseOutcome::Ok } else { PhaseOutcome::Failed };
-            self.recorder.phase(CallPhase::MapResult, outcome);
-        }
-        completion
     }
 
     /// Effect state of a call that did not reach its driver: an unsent write, or a read without
@@ -174,6 +146,7 @@ impl CallContext<'_> {
         };
         let is_output = completion.output.is_some();
         let model = match &completion.error {
+            Some(_) if completion.is_report && !held.empty => held.model,
             Some(error) => error_shown(error, &held, is_output),
             None => held.model,
         };
@@ -190,6 +163,7 @@ impl CallContext<'_> {
             effect_state: completion.effect,
             content: held.content,
             structured_content: held.structured,
+            backend_meta: held.meta,
             model_facing_content: model,
             ui_facing_summary: render::line(&words),
             transcript_search_text: render::capped(&held.text, 2000).0.to_owned(),
@@ -346,7 +320,7 @@ fn rounded(numbers: usize) -> Vec<String> {
 fn error_shown(error: &ToolError, held: &PersistedResult, is_output: bool) -> Vec<Content> {
     let help = error.help.as_ref().map(|help| format!("\n{help}")).unwrap_or_default();
     let text = format!("{} ({}){help}", error.message, error.error_code);
-    let mut shown = vec![Content::Text { text }];
+    let mut shown = vec![Content::text(text)];
     if is_output && !held.empty {
         shown.extend(held.model.iter().cloned());
     }

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use haft_model::{Code, Content, Link, Progress, Secret, Stop, cleaned};
+use haft_model::{Code, Progress, Secret, Stop, cleaned};
 use serde_json::{Map, Value};
 
 mod encoded;
 mod escaped;
 mod percent;
+mod pieces;
 
 /// Placeholder for a redacted value.
 pub(crate) const WITHHELD: &str = "[withheld]";
@@ -169,40 +170,6 @@ impl Redactor {
         });
         *fields = cleaned.collect();
         count
-    }
-
-    /// Redacts a link; returns the count.
-    pub(crate) fn link(&self, link: &mut Link) -> u64 {
-        let (clean, count) = self.text(&link.uri);
-        link.uri = clean;
-        let name = link.name.as_ref().map(|name| self.text(name));
-        let more = name.as_ref().map_or(0, |(_, count)| *count);
-        link.name = name.map(|(clean, _)| clean);
-        count + more
-    }
-
-    /// Redacts content pieces; returns the count.
-    pub(crate) fn content(&self, pieces: &mut [Content]) -> u64 {
-        pieces.iter_mut().map(|piece| self.piece(piece)).sum()
-    }
-
-    fn piece(&self, piece: &mut Content) -> u64 {
-        match piece {
-            Content::Text { text }
-            | Content::EmbeddedResource { text, .. }
-            | Content::Log { text, .. }
-            | Content::Diff { text, .. } => {
-                let (clean, count) = self.text(text);
-                *text = clean;
-                count
-            }
-            Content::StructuredContent { data } => self.everywhere(data),
-            Content::ResourceLink(link)
-            | Content::ArtifactRef(link)
-            | Content::PersistedOutputRef(link)
-            | Content::HandoffRef(link) => self.link(link),
-            Content::Image(_) | Content::Audio(_) | Content::Video(_) | Content::File(_) => 0,
-        }
     }
 
     /// Redacts a refusal: message, help, cause and rejected drivers.

@@ -21,7 +21,7 @@ fn piece(piece: &Content) -> String {
         format!("[{name}: {}]", link.uri)
     };
     match piece {
-        Content::Text { text }
+        Content::Text { text, .. }
         | Content::EmbeddedResource { text, .. }
         | Content::Log { text, .. }
         | Content::Diff { text, .. } => text.clone(),
@@ -39,22 +39,43 @@ fn piece(piece: &Content) -> String {
     }
 }
 
-/// Returns true if a piece carries more than its text.
-pub(crate) fn is_more_than_words(piece: &Content) -> bool {
+/// The pieces with at most `most` characters of text: the piece in which the limit lies is cut, and
+/// the text after it is left out. Media and links stay, since they are not read as text.
+pub(crate) fn preview(content: &[Content], most: usize) -> Vec<Content> {
+    let mut left = most;
+    let shown = content.iter().filter_map(|piece| {
+        let mut piece = match piece {
+            Content::StructuredContent { data } => Content::text(cleaned_value(data).to_string()),
+            other => other.clone(),
+        };
+        let Some(text) = text_mut(&mut piece) else { return Some(piece) };
+        if left == 0 && !text.is_empty() {
+            return None;
+        }
+        let length = capped(text, left).0.len();
+        left -= text.get(..length).map_or(0, |shown| shown.chars().count());
+        text.truncate(length);
+        Some(piece)
+    });
+    shown.collect()
+}
+
+/// The text of a piece that is read as text.
+fn text_mut(piece: &mut Content) -> Option<&mut String> {
     match piece {
-        Content::Image(_)
+        Content::Text { text, .. }
+        | Content::EmbeddedResource { text, .. }
+        | Content::Log { text, .. }
+        | Content::Diff { text, .. } => Some(text),
+        Content::StructuredContent { .. }
+        | Content::Image(_)
         | Content::Audio(_)
         | Content::Video(_)
         | Content::File(_)
-        | Content::EmbeddedResource { .. }
         | Content::ResourceLink(_)
         | Content::ArtifactRef(_)
         | Content::PersistedOutputRef(_)
-        | Content::HandoffRef(_) => true,
-        Content::Text { .. }
-        | Content::StructuredContent { .. }
-        | Content::Log { .. }
-        | Content::Diff { .. } => false,
+        | Content::HandoffRef(_) => None,
     }
 }
 
@@ -63,6 +84,14 @@ pub(crate) fn capped(text: &str, most: usize) -> (&str, bool) {
     match text.char_indices().nth(most) {
         Some((at, _)) => (text.get(..at).unwrap_or_default(), true),
         None => (text, false),
+    }
+}
+
+/// A value as a reader wants it: a string is text, and everything else is JSON.
+pub(crate) fn words(value: &Value, exact: &[ExactNumber]) -> String {
+    match &*cleaned_value(value) {
+        Value::String(text) => text.clone(),
+        other => json(other, exact),
     }
 }
 
@@ -114,15 +143,26 @@ fn write(value: &Value, at: &mut String, exact: &HashMap<&str, &str>, text: &mut
     }
 }
 
-/// Bytes of a driver's output, in the form that the ledger stores.
+/// Bytes of a driver's output, in the form that the ledger stores: the value where there is no
+/// content, a text that says as much as the value, or both.
 pub(crate) fn native(
     structured: Option<&Value>,
     content: &[Content],
     exact: &[ExactNumber],
 ) -> Vec<u8> {
+    let says = |text: &str, value: &Value| {
+        serde_json::from_str::<Value>(text).ok().as_ref() == Some(value)
+    };
     match (structured, content) {
-        (Some(value), _) => json(value, exact).into_bytes(),
-        (None, [Content::Text { text }]) => text.clone().into_bytes(),
+        (Some(value), []) => json(value, exact).into_bytes(),
+        (Some(value), [Content::Text { text, .. }]) if says(text, value) => {
+            text.clone().into_bytes()
+        }
+        (Some(value), pieces) => {
+            let whole = serde_json::json!({ "structured_content": value, "content": pieces });
+            whole.to_string().into_bytes()
+        }
+        (None, [Content::Text { text, .. }]) => text.clone().into_bytes(),
         (None, []) => Vec::new(),
         (None, pieces) => serde_json::to_vec(pieces).unwrap_or_default(),
     }
@@ -157,6 +197,16 @@ mod tests {
             format!(r#"{{"a/b":[1,{long}],"n":0.5,"s":"x\"","gone":"***","changed":7.5}}"#)
         );
         assert_eq!(super::json(&value, &[]), value.to_string());
+    }
+
+    #[test]
+    fn preview_cuts_text_and_keeps_media() {
+        let image = Content::Image(haft_model::Media::new("image/png", "aW1n"));
+        let log = |text: &str| Content::Log { text: text.to_owned(), stream: None };
+        let pieces = [Content::text("aä"), log("€bc"), image.clone(), Content::text("d")];
+        assert_eq!(preview(&pieces, 3), [Content::text("aä"), log("€"), image.clone()]);
+        assert_eq!(preview(&pieces, 6), pieces);
+        assert_eq!(preview(&pieces, 0), [image]);
     }
 
     #[test]

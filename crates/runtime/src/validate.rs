@@ -100,10 +100,13 @@ impl Workload {
     }
 }
 
-/// Bytes that rendering and redaction read; a structured piece that is not small counts as large.
+/// Bytes that rendering and redaction read; a structured piece, or other fields of a block, that are
+/// not small count as large.
 fn text_bytes(piece: &Content) -> usize {
-    match piece {
-        Content::Text { text }
+    let fields = piece.block().is_none_or(|fields| fields.values().all(is_small));
+    let fields = if fields { 0 } else { SMALL_TEXT + 1 };
+    fields.saturating_add(match piece {
+        Content::Text { text, .. }
         | Content::EmbeddedResource { text, .. }
         | Content::Log { text, .. }
         | Content::Diff { text, .. } => text.len(),
@@ -117,7 +120,7 @@ fn text_bytes(piece: &Content) -> usize {
         | Content::ArtifactRef(link)
         | Content::PersistedOutputRef(link)
         | Content::HandoffRef(link) => link.uri.len(),
-    }
+    })
 }
 
 /// Blocks this thread while its other tasks move to another worker. A single-threaded runtime has

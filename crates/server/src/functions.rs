@@ -332,7 +332,7 @@ fn known_by(format: Format, asked: &FunctionCall) -> Value {
 /// The text that a model reads of an envelope.
 fn words(envelope: &Envelope) -> String {
     let piece = |piece: &Content| match piece {
-        Content::Text { text } | Content::Log { text, .. } | Content::Diff { text, .. } => {
+        Content::Text { text, .. } | Content::Log { text, .. } | Content::Diff { text, .. } => {
             text.clone()
         }
         Content::StructuredContent { data } => cleaned_value(data).to_string(),

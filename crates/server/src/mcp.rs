@@ -6,6 +6,7 @@
 
 mod answer;
 mod asking;
+mod blocks;
 mod calling;
 mod change_feed;
 mod client_session;

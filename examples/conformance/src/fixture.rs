@@ -33,7 +33,7 @@ impl Fixture {
             "test_audio_content" => Ok(pieces(vec![Content::Audio(media("audio/wav", SOUND))])),
             "test_embedded_resource" => Ok(pieces(vec![resource("test://embedded-resource")])),
             "test_multiple_content_types" => Ok(pieces(vec![
-                Content::Text { text: "Several kinds of content:".to_owned() },
+                Content::text("Several kinds of content:"),
                 picture(),
                 resource("test://mixed-content-resource"),
             ])),
@@ -242,7 +242,7 @@ fn choices() -> Value {
 }
 
 pub(crate) fn text(words: &str) -> Output {
-    pieces(vec![Content::Text { text: words.to_owned() }])
+    pieces(vec![Content::text(words)])
 }
 
 fn pieces(content: Vec<Content>) -> Output {
@@ -254,7 +254,7 @@ fn picture() -> Content {
 }
 
 fn media(mime_type: &str, data: &str) -> Media {
-    Media { mime_type: mime_type.to_owned(), data: data.to_owned(), name: None }
+    Media::new(mime_type, data)
 }
 
 fn resource(uri: &str) -> Content {
@@ -263,6 +263,7 @@ fn resource(uri: &str) -> Content {
         uri: uri.to_owned(),
         mime_type: Some("application/json".to_owned()),
         text,
+        block: None,
     }
 }
 

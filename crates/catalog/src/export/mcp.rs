@@ -3,6 +3,7 @@
 //! Published: a name of 1 to 128 letters, digits, `_`, `-` and `.`; `inputSchema` is any draft 2020-12
 //! of type object whose references stay inside it. All four hints are always stated.
 
+use haft_contract::Contract;
 use haft_model::Tri;
 use serde_json::{Value as Json, json};
 
@@ -40,7 +41,7 @@ pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Opt
         "_meta": { "dev.haft/tool": contract.key().to_string() },
     });
     let outputs = spelled_out(kept_inside(&shown::outputs(contract), "/outputs", losses));
-    if outputs.get("type").and_then(Json::as_str) == Some("object") {
+    if is_object(&outputs) {
         if let Json::Object(tool) = &mut tool {
             tool.insert("outputSchema".to_owned(), outputs);
         }
@@ -48,6 +49,15 @@ pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Opt
         losses.add("/outputs", "only outputs of type object are taken by every client");
     }
     Some(tool)
+}
+
+/// Whether the declaration of a contract has its output schema.
+pub fn shows_output_schema(contract: &Contract) -> bool {
+    is_object(&shown::outputs(contract))
+}
+
+fn is_object(schema: &Json) -> bool {
+    schema.get("type").and_then(Json::as_str) == Some("object")
 }
 
 /// The schema with an object for every property; until 2025-11-25 `true` and `false` were refused.

@@ -135,7 +135,7 @@ fn held(envelope: &Envelope, expected: Option<&Value>) -> Came {
             || matches!(error.error_code, Code::RouteNone | Code::RoutePinUnavailable);
         return if not_reached { Came::Skipped(words) } else { Came::Failed(words) };
     }
-    let given = envelope.structured_content.clone().unwrap_or_default();
+    let given = envelope.output().unwrap_or_default();
     differs(expected, &given).map_or(Came::Ok, Came::Failed)
 }
 

@@ -78,7 +78,7 @@ async fn whole_output(
     }
     match (persisted.strategy.as_str(), &envelope.structured_content, &*envelope.content) {
         ("inline", Some(value), _) => Ok(serde_json::to_vec(value).unwrap_or_default()),
-        ("inline", None, [Content::Text { text }]) => Ok(text.clone().into_bytes()),
+        ("inline", None, [Content::Text { text, .. }]) => Ok(text.clone().into_bytes()),
         ("inline", None, []) => Ok(Vec::new()),
         ("inline", None, pieces) => Ok(serde_json::to_vec(pieces).unwrap_or_default()),
         (_, _, _) => Err(gone(format!("the output of `{id}` was not kept: {}", persisted.reason))),

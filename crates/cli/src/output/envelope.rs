@@ -92,8 +92,10 @@ pub(crate) fn effect_words(effect: EffectState) -> &'static str {
 
 /// The content of a result, as text.
 pub(crate) fn pieces(envelope: &Envelope) -> String {
-    if let (Some(value), true) = (&envelope.structured_content, envelope.content.is_empty()) {
-        return serde_json::to_string_pretty(value).unwrap_or_default();
+    match (&envelope.structured_content, envelope.content.is_empty()) {
+        (Some(serde_json::Value::String(text)), true) => return text.clone(),
+        (Some(value), true) => return serde_json::to_string_pretty(value).unwrap_or_default(),
+        (Some(_) | None, _) => {}
     }
     let pieces: Vec<String> = envelope.model_facing_content.iter().map(text).collect();
     pieces.join("\n")
@@ -102,7 +104,7 @@ pub(crate) fn pieces(envelope: &Envelope) -> String {
 fn text(piece: &Content) -> String {
     let link = |link: &Link| format!("[{}: {}]", link.name.as_deref().unwrap_or("see"), link.uri);
     match piece {
-        Content::Text { text }
+        Content::Text { text, .. }
         | Content::EmbeddedResource { text, .. }
         | Content::Log { text, .. }
         | Content::Diff { text, .. } => text.clone(),

@@ -109,8 +109,7 @@ fn read(
             Ok(Output::read(value))
         }
         OutputFormat::Binary => {
-            let mime_type = "application/octet-stream".to_owned();
-            let media = Media { mime_type, data: STANDARD.encode(bytes), name: None };
+            let media = Media::new("application/octet-stream", STANDARD.encode(bytes));
             Ok(Output { content: vec![Content::File(media)], ..nothing })
         }
     }

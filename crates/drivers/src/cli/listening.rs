@@ -138,7 +138,7 @@ impl<'a> Listening<'a> {
         match self.command.streaming {
             true => {
                 if let Some(text) = self.news.whole_lines() {
-                    self.link.partial(vec![Content::Text { text }]).await;
+                    self.link.partial(vec![Content::text(text)]).await;
                 }
             }
             false => {

@@ -57,7 +57,7 @@ fn result(result: &Envelope) -> Value {
         "status": result.status,
         "is_error": result.is_error,
         "effect_state": result.effect_state,
-        "output": result.structured_content,
+        "output": result.output(),
         "text": (!text.is_empty()).then(|| text.join("\n")),
         "error": error.map(|error| json!({"code": error.error_code, "message": error.message})),
     })
@@ -65,7 +65,7 @@ fn result(result: &Envelope) -> Value {
 
 fn text_of(content: &Content) -> Option<&str> {
     match content {
-        Content::Text { text } => Some(text),
+        Content::Text { text, .. } => Some(text),
         _ => None,
     }
 }

@@ -213,7 +213,9 @@ impl SoFar {
         let mut output = page.output(exchange)?;
         if more {
             let words = format!("there are more pages; the first {} are here", self.pages);
-            output.content.push(Content::Text { text: words });
+            let value = output.structured.clone().map(|data| Content::StructuredContent { data });
+            output.content.extend(value);
+            output.content.push(Content::text(words));
         }
         Ok(output)
     }

@@ -144,7 +144,7 @@ async fn pieces(
         let new = bytes.get(handed_on..).and_then(|new| new.utf8_chunks().next());
         if let Some(text) = new.map(|new| new.valid()).filter(|text| !text.is_empty()) {
             handed_on += text.len();
-            link.partial(vec![Content::Text { text: text.to_owned() }]).await;
+            link.partial(vec![Content::text(text)]).await;
         }
         if over.is_some() {
             return Ok(bytes);

@@ -1,15 +1,13 @@
 //! Result mapping: turns a `tools/call` result into the output or the failure of a call.
 
-use haft_driver::{Failure, Output};
-use haft_model::{Cause, CauseDetail, Code, Content, EffectState, Link, Media, Stop};
-use rmcp::model::{
-    CallToolResult, ContentBlock, CreateTaskResult, ElicitRequestParams, InputRequiredResult,
-    ResourceContents,
-};
-use serde::Deserialize;
+use haft_driver::{Failure, Output, ValueSource};
+use haft_model::{Cause, CauseDetail, Code, Content, EffectState, Stop};
+use rmcp::model::{CreateTaskResult, ElicitRequestParams, InputRequiredResult};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::blocks;
 use super::client_handler::question;
 use super::fault::RequestFault;
 use super::manifest::McpEntry;
@@ -19,11 +17,67 @@ use crate::web::MOST_BYTES;
 
 /// The response to a tool call.
 pub(super) enum ToolResponse {
-    Complete(CallToolResult),
+    Complete(ToolResult),
     /// The server asks for input before it goes on.
     InputRequired(InputRequiredResult),
     /// A task goes on with the call.
     Task(CreateTaskResult),
+}
+
+/// The result of a tool call, with every field of its blocks.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolResult {
+    result_type: Option<String>,
+    content: Option<Vec<Map<String, Value>>>,
+    #[serde(default, deserialize_with = "present")]
+    structured_content: Option<Value>,
+    is_error: Option<bool>,
+    #[serde(rename = "_meta")]
+    meta: Option<Map<String, Value>>,
+}
+
+/// A member that is there, `null` included.
+fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(member).map(Some)
+}
+
+impl ToolResult {
+    /// Decodes a result of this kind; another kind of result, or an object that only happens to
+    /// decode, is none.
+    pub(super) fn decode(text: &[u8]) -> Option<ToolResult> {
+        let result: ToolResult = serde_json::from_slice(text).ok()?;
+        let is_complete = result.result_type.as_deref().is_none_or(|kind| kind == "complete");
+        let is_known = result.result_type.is_some()
+            || result.content.is_some()
+            || result.structured_content.is_some()
+            || result.is_error.is_some()
+            || result.meta.is_some();
+        (is_complete && is_known).then_some(result)
+    }
+
+    /// Whether the tool failed.
+    pub(super) fn is_error(&self) -> bool {
+        self.is_error == Some(true)
+    }
+
+    fn blocks(&mut self) -> Vec<Map<String, Value>> {
+        self.content.take().unwrap_or_default()
+    }
+
+    fn bytes(&self) -> usize {
+        let blocks = self.content.iter().flatten().flat_map(Map::values).map(bytes);
+        let meta = self.meta.iter().flat_map(Map::values).map(bytes);
+        blocks.chain(meta).sum::<usize>() + self.structured_content.as_ref().map_or(0, bytes)
+    }
+}
+
+/// Bytes of a value as JSON, without the escapes of texts.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        other => other.to_string().len(),
+    }
 }
 
 impl ToolResponse {
@@ -36,7 +90,7 @@ impl ToolResponse {
             kind: String,
         }
         let text = exact::marked(result.get().as_bytes(), &["structuredContent"]);
-        if let Ok(complete) = serde_json::from_slice(&text) {
+        if let Some(complete) = ToolResult::decode(&text) {
             return Ok(ToolResponse::Complete(complete));
         }
         let kind = serde_json::from_slice::<ResultKind>(&text);
@@ -52,42 +106,93 @@ impl ToolResponse {
 /// Maps a successful result to an output. The effect stays as known, even where the result is
 /// invalid or too large.
 pub(super) fn taken(
-    result: CallToolResult,
+    mut result: ToolResult,
     entry: &McpEntry,
     effect: EffectState,
 ) -> Result<Output, Failure> {
     let failed = |code: Code, words: String| Failure::new(Stop::new(code, words), effect);
-    let structured = result.structured_content.as_ref().map(Value::to_string);
-    let size = structured.as_ref().map_or(0, String::len) + size(&result.content);
+    let size = result.bytes();
     if size > MOST_BYTES {
         let words =
             format!("`{}` answered with {size} bytes, and {MOST_BYTES} are taken", entry.tool);
         return Err(failed(Code::ResultTooLarge, words));
     }
-    let (value, rest) = value(result, structured, entry).ok_or_else(|| {
-        let words = format!("`result_extract` finds nothing in the answer of `{}`", entry.tool);
-        failed(Code::OutputInvalid, words)
-    })?;
-    let content = rest.into_iter().map(content).collect();
-    let value = value.map(|value| entry.wrap.around(value));
-    let output = Output { structured: value, content, effect, ..Output::read(Value::Null) };
-    Ok(exact::settled(output))
+    let meta = result.meta.take().unwrap_or_default();
+    let output = match entry.takes_all && entry.wrap.0.is_none() {
+        true => passed(result),
+        false => extracted(result, entry).ok_or_else(|| {
+            let words = format!("`result_extract` finds nothing in the answer of `{}`", entry.tool);
+            failed(Code::OutputInvalid, words)
+        })?,
+    };
+    Ok(exact::settled(Output { effect, meta, ..output }))
 }
 
-/// Maps a result with `isError` to a failure that quotes the tool's own text.
-pub(super) fn failed(result: &CallToolResult, entry: &McpEntry, effect: EffectState) -> Failure {
-    let said = result.content.iter().find_map(ContentBlock::as_text);
-    let words = said.map(|said| one_line(&said.text)).filter(|said| !said.is_empty());
+/// The result as the server gave it. A contract that demands a value gets the one that the first
+/// text says where the server states none.
+fn passed(mut result: ToolResult) -> Output {
+    let content: Vec<Content> = result.blocks().into_iter().map(blocks::content).collect();
+    let stated = result.structured_content;
+    let source = if stated.is_some() { ValueSource::Stated } else { ValueSource::Content };
+    let structured = stated.or_else(|| match content.as_slice() {
+        [Content::Text { text, .. }] => Some(parsed(text).unwrap_or_else(|| json!(text))),
+        [Content::Text { text, .. }, ..] => parsed(text),
+        _ => None,
+    });
+    Output { structured, source, content, ..Output::read(Value::Null) }
+}
+
+/// The part of a result that the driver's manifest selects, and the blocks beside it. A text that
+/// the value is read from, or that repeats it, gives way to it.
+fn extracted(mut result: ToolResult, entry: &McpEntry) -> Option<Output> {
+    let blocks = result.blocks();
+    let first = blocks.first().cloned();
+    let mut content: Vec<Content> = blocks.into_iter().map(blocks::content).collect();
+    let extract = |value: Value| match entry.takes_all {
+        true => Some(value),
+        false => entry.extract.extract(&value),
+    };
+    let found = if let Some(value) = result.structured_content {
+        // Servers repeat structured content as a text block for older clients.
+        content.retain(|piece| said(piece).and_then(parsed).as_ref() != Some(&value));
+        Some(extract(value)?)
+    } else if let Some(read) = content.first().and_then(said).and_then(parsed).and_then(extract) {
+        content.remove(0);
+        Some(read)
+    } else if let Some(first) = first {
+        // Texts that are no JSON pass as they are; under `wrap` the text is the value.
+        match content.first().and_then(said).filter(|_| entry.takes_all) {
+            Some(text) => Some(json!(text)),
+            None => Some(extract(Value::Object(first))?),
+        }
+    } else {
+        entry.takes_all.then_some(())?;
+        None
+    };
+    let structured = found.map(|value| entry.wrap.around(value));
+    Some(Output { structured, content, ..Output::read(Value::Null) })
+}
+
+/// Maps a result with `isError` to a failure that quotes the tool's own text and carries its blocks.
+pub(super) fn failed(mut result: ToolResult, entry: &McpEntry, effect: EffectState) -> Failure {
+    let is_small = result.bytes() <= MOST_BYTES;
+    let content: Vec<Content> = result.blocks().into_iter().map(blocks::content).collect();
+    let text = content.iter().find_map(said);
+    let words = text.map(one_line).filter(|words| !words.is_empty());
     let words = match words {
-        Some(said) => format!("`{}` failed: {said}", entry.tool),
+        Some(words) => format!("`{}` failed: {words}", entry.tool),
         None => format!("`{}` failed and does not say why", entry.tool),
     };
-    let whole = said.map(|said| said.text.chars().take(4096).collect::<String>());
-    let structured = result.structured_content.clone().map(exact::rounded);
+    let whole = text.map(|text| text.chars().take(4096).collect::<String>());
+    let structured = result.structured_content.map(exact::rounded);
     let cause = Cause::running()
         .with(CauseDetail::Answer(json!(whole)))
-        .with(CauseDetail::Structured(structured.unwrap_or_default()));
-    Failure::new(Stop::new(Code::ExecutionFailed, words).because(cause), effect)
+        .with(CauseDetail::Structured(structured.clone().unwrap_or_default()));
+    let meta = result.meta.unwrap_or_default();
+    let report = Output { structured, content, meta, effect, ..Output::read(Value::Null) };
+    let report = (is_small && !report.content.is_empty()).then(|| Box::new(report));
+    let stop = Stop::new(Code::ExecutionFailed, words).because(cause);
+    Failure { report, ..Failure::new(stop, effect) }
 }
 
 /// Refuses an elicitation of a tool where the caller cannot answer; the tool has done nothing yet.
@@ -111,84 +216,15 @@ pub(super) fn unanswerable(tool: &str, asked: &str) -> Stop {
         .help("call from a client that shows forms, or give the answer as an argument")
 }
 
-/// The output value, and the content blocks beside it. `structured` is its JSON text.
-fn value(
-    result: CallToolResult,
-    structured: Option<String>,
-    entry: &McpEntry,
-) -> Option<(Option<Value>, Vec<ContentBlock>)> {
-    let mut pieces = result.content;
-    let extracted = |value: Value| match entry.takes_all {
-        true => Some(value),
-        false => entry.extract.extract(&value),
-    };
-    if let (Some(value), Some(text)) = (result.structured_content, structured) {
-        // Servers repeat structured content as a text block for older clients.
-        let is_text = |piece: &ContentBlock| piece.as_text().is_some_and(|said| said.text == text);
-        pieces.retain(|piece| !is_text(piece) && parsed(piece).as_ref() != Some(&value));
-        return Some((Some(extracted(value)?), pieces));
-    }
-    let Some(first) = pieces.first() else {
-        return entry.takes_all.then_some((None, pieces));
-    };
-    // Several blocks of which the first is not JSON stay content; none becomes the output.
-    if entry.takes_all && pieces.len() > 1 && parsed(first).is_none() {
-        return Some((None, pieces));
-    }
-    let whole = || serde_json::to_value(first).ok();
-    let found = parsed(first).and_then(extracted).or_else(|| whole().and_then(extracted))?;
-    if entry.takes_all && first.as_text().is_some() {
-        pieces.remove(0);
-    }
-    Some((Some(found), pieces))
-}
-
-/// The JSON value of a text block, if it is one.
-fn parsed(piece: &ContentBlock) -> Option<Value> {
-    exact::read(piece.as_text()?.text.as_bytes()).ok()
-}
-
-fn size(pieces: &[ContentBlock]) -> usize {
-    let pieces = pieces.iter().map(|piece| match piece {
-        ContentBlock::Text(text) => text.text.len(),
-        ContentBlock::Image(image) => image.data.len(),
-        ContentBlock::Audio(audio) => audio.data.len(),
-        other => serde_json::to_string(other).map_or(0, |text| text.len()),
-    });
-    pieces.sum()
-}
-
-fn content(piece: ContentBlock) -> Content {
-    let media = |mime_type, data| Media { mime_type, data, name: None };
+/// The text of a text block.
+fn said(piece: &Content) -> Option<&str> {
     match piece {
-        ContentBlock::Text(text) => Content::Text { text: text.text },
-        ContentBlock::Image(image) => Content::Image(media(image.mime_type, image.data)),
-        ContentBlock::Audio(audio) => Content::Audio(media(audio.mime_type, audio.data)),
-        ContentBlock::Resource(resource) => embedded(resource.resource),
-        ContentBlock::ResourceLink(link) => Content::ResourceLink(Link {
-            uri: link.uri,
-            name: Some(link.name),
-            mime_type: link.mime_type,
-            size: link.size,
-            ..Link::default()
-        }),
-        other => {
-            Content::StructuredContent { data: serde_json::to_value(other).unwrap_or_default() }
-        }
+        Content::Text { text, .. } => Some(text),
+        _ => None,
     }
 }
 
-fn embedded(resource: ResourceContents) -> Content {
-    match resource {
-        ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
-            Content::EmbeddedResource { uri, mime_type, text }
-        }
-        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-            let mime_type = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
-            Content::File(Media { mime_type, data: blob, name: Some(uri) })
-        }
-        other => {
-            Content::StructuredContent { data: serde_json::to_value(other).unwrap_or_default() }
-        }
-    }
+/// The JSON value of a text, if it is one.
+fn parsed(text: &str) -> Option<Value> {
+    exact::read(text.as_bytes()).ok()
 }

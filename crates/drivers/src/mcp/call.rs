@@ -205,14 +205,15 @@ impl<'a> McpCall<'a> {
         let asked = connection.handler().take_declined();
         let done = self.effect(EffectState::Committed);
         match answered {
-            Ok(ToolResponse::Complete(result)) if result.is_error == Some(true) => {
+            Ok(ToolResponse::Complete(result)) if result.is_error() => {
                 // A tool that failed may have committed part of its effect.
                 let failure =
-                    answer::failed(&result, &self.entry, self.effect(EffectState::Unknown));
+                    answer::failed(result, &self.entry, self.effect(EffectState::Unknown));
                 Err(match asked {
                     Some(asked) => {
                         let stop = while_running(answer::unanswerable(&self.entry.tool, &asked));
-                        Failure { stop, ..failure }
+                        let (partial, report) = (failure.report, None);
+                        Failure { stop, partial, report, ..failure }
                     }
                     None => failure,
                 })

@@ -8,14 +8,14 @@ use std::time::Duration;
 use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, Progress};
 use rmcp::model::{
-    CallToolResult, CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, GetTaskResult,
-    InputRequests, InputRequiredResult, InputResponses, JsonObject, RequestMetaObject, Task,
-    TaskPayload, UpdateTaskParams,
+    CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, GetTaskResult, InputRequests,
+    InputRequiredResult, InputResponses, JsonObject, RequestMetaObject, Task, TaskPayload,
+    UpdateTaskParams,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answer::{self, ToolResponse};
+use super::answer::{self, ToolResponse, ToolResult};
 use super::backend::answers;
 use super::call::McpCall;
 use super::client::{ClientRequest, FAREWELL, decode};
@@ -202,6 +202,7 @@ fn fault(error: JsonObject) -> ErrorData {
 
 /// The tool result of a completed task.
 fn read(result: JsonObject) -> Result<ToolResponse, RequestFault> {
-    let read = serde_json::from_value::<CallToolResult>(Value::Object(result));
-    read.map(ToolResponse::Complete).map_err(|_| RequestFault::Undecodable)
+    let text = Value::Object(result).to_string();
+    let read = ToolResult::decode(text.as_bytes()).map(ToolResponse::Complete);
+    read.ok_or(RequestFault::Undecodable)
 }

@@ -34,6 +34,7 @@ pub struct ToolFailure {
     effect: Option<EffectState>,
     native: Vec<Value>,
     partial: Option<Box<Output>>,
+    report: Option<Box<Output>>,
 }
 
 impl ToolFailure {
@@ -54,20 +55,21 @@ impl ToolFailure {
             (false, _) => EffectState::None,
             (true, stated) => stated.unwrap_or(EffectState::Unknown),
         };
-        Failure { native: self.native, partial: self.partial, ..Failure::new(self.stop, effect) }
+        let ToolFailure { stop, native, partial, report, .. } = self;
+        Failure { stop, effect, native, partial, report }
     }
 }
 
 impl From<Stop> for ToolFailure {
     fn from(stop: Stop) -> ToolFailure {
-        ToolFailure { stop, effect: None, native: Vec::new(), partial: None }
+        ToolFailure { stop, effect: None, native: Vec::new(), partial: None, report: None }
     }
 }
 
 impl From<Failure> for ToolFailure {
     fn from(failure: Failure) -> ToolFailure {
-        let Failure { stop, effect, native, partial } = failure;
-        ToolFailure { stop, effect: Some(effect), native, partial }
+        let Failure { stop, effect, native, partial, report } = failure;
+        ToolFailure { stop, effect: Some(effect), native, partial, report }
     }
 }
 

@@ -37,7 +37,7 @@ impl Runtime {
     /// The output of a call, or its persisted payload; null where there is neither.
     async fn output_of(&self, story: &Story) -> Result<Value, Stop> {
         let envelope = self.reader().result(&story.invocation_id).await?;
-        if let Some(value) = envelope.and_then(|envelope| envelope.structured_content) {
+        if let Some(value) = envelope.and_then(|envelope| envelope.output()) {
             return Ok(value);
         }
         match story.persistence.last().and_then(|(_, stored)| stored.payload.as_ref()) {

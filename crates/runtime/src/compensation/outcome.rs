@@ -56,7 +56,7 @@ impl CallContext<'_> {
                 if CompensationOutcome::of(self.attempts.executed, true, failure.effect)
                     == CompensationOutcome::Failed =>
             {
-                let Failure { stop, effect, native, partial } = *failure;
+                let Failure { stop, effect, native, partial, report } = *failure;
                 let stop = self.privacy.redactor.stop(stop);
                 let original = &undoing.original;
                 let words = format!("undoing `{original}` failed: {}", stop.message);
@@ -68,7 +68,8 @@ impl CallContext<'_> {
                     CauseDetail::Compensates(original.clone()),
                     CauseDetail::Error(Box::new(inner)),
                 ]);
-                Halt::Stopped(Box::new(Failure { stop, effect, native, partial }))
+                let partial = report.or(partial);
+                Halt::Stopped(Box::new(Failure { stop, effect, native, partial, report: None }))
             }
             halt => halt,
         }

@@ -22,7 +22,7 @@ use crate::{CallOptions, Patience, Runtime};
 /// Effect of a call by the contract's status operation.
 pub(crate) enum Became {
     /// Committed, with this output.
-    Committed(Output),
+    Committed(Box<Output>),
     /// Not committed, and it will not be.
     Absent,
     /// Unknown to the backend, and it may still commit until this time.
@@ -53,7 +53,7 @@ impl CallContext<'_> {
             lost = next == Next::AskStatus;
             if next == Next::AskStatus {
                 match self.became(permitted.planned()).await {
-                    Some(Became::Committed(output)) => return Ok(output),
+                    Some(Became::Committed(output)) => return Ok(*output),
                     // People declined the form or let it expire; another attempt must not ask
                     // again.
                     Some(Became::Absent) if is_of_people(&failure) => {
@@ -190,7 +190,7 @@ impl Runtime {
         if answer.status != ResultStatus::Succeeded || answer.is_error {
             return None;
         }
-        let output = answer.structured_content.clone().unwrap_or_default();
+        let output = answer.output().unwrap_or_default();
         let told = json!({ "output": output, "input": plan.input });
         let holds = |text: &Option<String>| {
             let condition = Condition::parse(text.as_deref()?, &["output", "input"]).ok()?;
@@ -200,7 +200,7 @@ impl Runtime {
         let became = match (committed, absent) {
             (Some(true), None | Some(false)) => {
                 let adopted = fill(&status.output, &told).ok()?;
-                Became::Committed(Output::committed(adopted))
+                Became::Committed(Box::new(Output::committed(adopted)))
             }
             (None | Some(false), Some(true)) => match until {
                 Some(until) if !until.is_past(&asked) => Became::Possible(until.clone()),

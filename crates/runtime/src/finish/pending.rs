@@ -5,6 +5,7 @@ use haft_driver::Output;
 use haft_model::{Audience, Content, EffectState, Envelope, QuestionId, ResultStatus, Status};
 
 use super::Completion;
+use super::mapping::mapped;
 use crate::context::CallContext;
 use crate::pipeline::Reached;
 use crate::render;
@@ -38,10 +39,12 @@ impl CallContext<'_> {
     /// Composes the envelope of an output without recording anything.
     pub(crate) fn came_to(&self, reached: Reached, output: Output) -> Envelope {
         let effect = output.effect;
+        let output = mapped(&reached, output);
         let error = reached.check_output(&output).err().map(|stop| self.error(stop, effect));
         let held =
             Workload::of_output(Some(&output)).run(|| self.looked_at(&reached, Some(&output)));
-        self.composed(&Completion { reached, output: Some(output), error, effect }, held)
+        let output = Some(output);
+        self.composed(&Completion { reached, output, error, effect, is_report: false }, held)
     }
 
     /// A pending envelope, for a call that waits for a person or runs on in the background.
@@ -53,11 +56,17 @@ impl CallContext<'_> {
         status: Status,
     ) -> Envelope {
         let effect = self.unsent(reached, EffectState::None);
-        let completion = Completion { reached: reached.clone(), output: None, error: None, effect };
+        let completion = Completion {
+            reached: reached.clone(),
+            output: None,
+            error: None,
+            effect,
+            is_report: false,
+        };
         let mut envelope = self.composed(&completion, self.looked_at(reached, None));
         envelope.status = ResultStatus::Pending;
         envelope.final_status = status;
-        envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
+        envelope.model_facing_content = vec![Content::text(words.clone())];
         envelope.ui_facing_summary = render::line(&words);
         envelope.summary = words;
         envelope.empty = false;

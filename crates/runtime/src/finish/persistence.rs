@@ -1,8 +1,8 @@
 //! Result persistence (phase 12): redacts a result, inlines it or stores it with a preview.
 
 use haft_driver::{ExactNumber, Output};
-use haft_model::{Content, Link, PersistMode, Persisted, Redacted, cleaned_value};
-use serde_json::Value;
+use haft_model::{Content, Link, PersistMode, Persisted, Redacted};
+use serde_json::{Map, Value};
 
 use crate::context::CallContext;
 use crate::pipeline::Reached;
@@ -16,6 +16,8 @@ const MAX_INLINE_CHARS: usize = 20_000;
 pub(super) struct PersistedResult {
     pub(super) content: Vec<Content>,
     pub(super) structured: Option<Value>,
+    /// The backend's metadata of the result.
+    pub(super) meta: Map<String, Value>,
     pub(super) model: Vec<Content>,
     pub(super) text: String,
     pub(super) persisted: Persisted,
@@ -30,12 +32,8 @@ pub(super) struct PersistedResult {
 impl CallContext<'_> {
     /// Phase 12: redacts the output and persists it as the contract says.
     pub(super) fn hold(&mut self, reached: &Reached, output: Option<&Output>) -> PersistedResult {
-        let mut structured = output.and_then(|output| output.structured.clone());
-        let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
-        let redacted = self.take_out(reached, structured.as_mut(), &mut content);
-        let exact = self.exact_of(output);
-        let text = text_of(structured.as_ref(), &content, &exact);
-        let mut held = self.kept(reached, structured, content, (text, &exact));
+        let (redacted_output, redacted) = self.take_out(reached, output);
+        let mut held = self.kept(reached, redacted_output);
         held.redacted = redacted;
         held.artifacts = output.map(|output| output.artifacts.clone()).unwrap_or_default();
         for link in &mut held.artifacts {
@@ -46,15 +44,14 @@ impl CallContext<'_> {
 
     /// Redacts the output and keeps it whole, without persisting it.
     pub(super) fn looked_at(&self, reached: &Reached, output: Option<&Output>) -> PersistedResult {
-        let mut structured = output.and_then(|output| output.structured.clone());
-        let mut content = output.map(|output| output.content.clone()).unwrap_or_default();
-        let redacted = self.take_out(reached, structured.as_mut(), &mut content);
-        let exact = self.exact_of(output);
-        let text = text_of(structured.as_ref(), &content, &exact);
-        let empty = is_empty(structured.as_ref(), &content);
+        let (shown, redacted) = self.take_out(reached, output);
+        let (model, empty) = (shown.pieces(), shown.is_empty());
+        let text = render::plain(&model);
+        let RedactedOutput { structured, content, exact, meta } = shown;
         PersistedResult {
             exact: exact.len(),
-            model: vec![Content::Text { text: text.clone() }],
+            model,
+            meta,
             persisted: persisted(PersistMode::Inline, 0, &text, 0),
             resources: Vec::new(),
             artifacts: output.map(|output| output.artifacts.clone()).unwrap_or_default(),
@@ -74,17 +71,24 @@ impl CallContext<'_> {
         exact
     }
 
+    /// The output without sensitive values, and what was taken out.
     fn take_out(
         &self,
         reached: &Reached,
-        structured: Option<&mut Value>,
-        content: &mut [Content],
-    ) -> Option<Redacted> {
-        let entry = reached.entry.as_ref()?;
+        output: Option<&Output>,
+    ) -> (RedactedOutput, Option<Redacted>) {
+        let mut shown = RedactedOutput {
+            structured: output.and_then(|output| output.structured.clone()),
+            content: output.map(|output| output.content.clone()).unwrap_or_default(),
+            meta: output.map(|output| output.meta.clone()).unwrap_or_default(),
+            exact: self.exact_of(output),
+        };
+        let Some(entry) = &reached.entry else { return (shown, None) };
         let mut fields = Vec::new();
-        let mut occurrences = self.privacy.redactor.content(content);
+        let mut occurrences = self.privacy.redactor.content(&mut shown.content);
+        occurrences += self.privacy.redactor.metadata(&mut shown.meta);
         let mut whole = false;
-        if let Some(value) = structured {
+        if let Some(value) = &mut shown.structured {
             for pointer in &entry.contract.tool.extras.redact {
                 if let Some(found) = value.pointer_mut(pointer) {
                     *found = Value::String(WITHHELD.to_owned());
@@ -94,24 +98,21 @@ impl CallContext<'_> {
             occurrences += self.privacy.redactor.everywhere(value);
             whole = is_withheld(value);
         }
-        let state = if whole && content.is_empty() { "full" } else { "partial" };
-        (!fields.is_empty() || occurrences > 0).then(|| Redacted {
+        let state = if whole && shown.content.is_empty() { "full" } else { "partial" };
+        let redacted = (!fields.is_empty() || occurrences > 0).then(|| Redacted {
             fields,
             occurrences,
             state: state.to_owned(),
-        })
+        });
+        (shown, redacted)
     }
 
     /// Applies the contract's persistence strategy: inline, preview and reference, reference only,
     /// or dropped.
-    fn kept(
-        &mut self,
-        reached: &Reached,
-        structured: Option<Value>,
-        content: Vec<Content>,
-        (text, exact): (String, &[ExactNumber]),
-    ) -> PersistedResult {
-        let empty = is_empty(structured.as_ref(), &content);
+    fn kept(&mut self, reached: &Reached, output: RedactedOutput) -> PersistedResult {
+        let (pieces, empty) = (output.pieces(), output.is_empty());
+        let text = render::plain(&pieces);
+        let RedactedOutput { structured, content, exact, meta } = output;
         let extras = reached.entry.as_ref().map(|entry| &entry.contract.tool.extras);
         let limit = extras.and_then(|extras| extras.max_inline_chars);
         let limit = limit.map_or(MAX_INLINE_CHARS, |limit| limit as usize);
@@ -139,7 +140,8 @@ impl CallContext<'_> {
         let mut persisted = persisted(strategy, limit, &text, shown);
         let mut held = PersistedResult {
             exact: exact.len(),
-            model: vec![Content::Text { text: preview.clone() }],
+            model: if cut { render::preview(&pieces, limit) } else { pieces },
+            meta,
             text: preview,
             redacted: None,
             resources: Vec::new(),
@@ -152,16 +154,12 @@ impl CallContext<'_> {
         match strategy {
             PersistMode::Inline => {
                 if empty {
-                    held.model = vec![Content::Text { text: render::NOTHING.to_owned() }];
-                }
-                // Images go to the model as they are; the text rendering is for other readers.
-                if content.iter().any(render::is_more_than_words) {
-                    held.model.clone_from(&content);
+                    held.model = vec![Content::text(render::NOTHING)];
                 }
                 (held.content, held.structured) = (content, structured);
             }
             PersistMode::PreviewAndPersist | PersistMode::RefOnly => {
-                let bytes = render::native(structured.as_ref(), &content, exact);
+                let bytes = render::native(structured.as_ref(), &content, &exact);
                 persisted.original_size = bytes.len() as u64;
                 let kept = self.privacy.discretion.keep(&Value::Null, bytes);
                 let kept = self.recorder.keep(kept);
@@ -175,7 +173,7 @@ impl CallContext<'_> {
                 held.resources.push(link);
             }
             PersistMode::NeverPersist | PersistMode::DropWithReason | PersistMode::Redact => {
-                held.model.push(Content::Text { text: format!("({})", persisted.reason) });
+                held.model.push(Content::text(format!("({})", persisted.reason)));
             }
         }
         if held.content.is_empty() && strategy != PersistMode::Inline {
@@ -193,16 +191,40 @@ impl CallContext<'_> {
             digest: Some(kept.digest.clone()),
             size: Some(kept.size),
             relation: Some("native_output".into()),
+            block: None,
         }
     }
 }
 
-/// Text of a result for models and people, cleaned; the structured value keeps every character,
-/// since programs read it.
-fn text_of(structured: Option<&Value>, content: &[Content], exact: &[ExactNumber]) -> String {
-    match (structured, content.is_empty()) {
-        (Some(value), true) => render::json(&cleaned_value(value), exact),
-        (Some(_) | None, _) => render::plain(content),
+/// An output without sensitive values.
+struct RedactedOutput {
+    structured: Option<Value>,
+    content: Vec<Content>,
+    meta: Map<String, Value>,
+    exact: Vec<ExactNumber>,
+}
+
+impl RedactedOutput {
+    /// The pieces that models and people read: the content as the backend gave it, or the value where
+    /// it gave none. Texts are cleaned; the value keeps every character, since programs read it.
+    fn pieces(&self) -> Vec<Content> {
+        let value = |value: &Value| Content::text(render::words(value, &self.exact));
+        let piece = |piece: &Content| match piece {
+            Content::StructuredContent { data } if Some(data) == self.structured.as_ref() => {
+                value(data)
+            }
+            Content::StructuredContent { data } => Content::text(render::words(data, &[])),
+            other => other.clone(),
+        };
+        match (&self.structured, self.content.as_slice()) {
+            (Some(only), []) => vec![value(only)],
+            (Some(_) | None, content) => content.iter().map(piece).collect(),
+        }
+    }
+
+    /// Whether the tool gave nothing at all. `null` and `{}` are something.
+    fn is_empty(&self) -> bool {
+        self.content.is_empty() && self.structured.is_none()
     }
 }
 
@@ -214,13 +236,6 @@ fn is_withheld(value: &Value) -> bool {
         Value::Object(fields) => !fields.is_empty() && fields.values().all(is_withheld),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
-}
-
-fn is_empty(structured: Option<&Value>, content: &[Content]) -> bool {
-    content.is_empty()
-        && structured.is_none_or(|value| {
-            value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
-        })
 }
 
 fn persisted(strategy: PersistMode, limit: usize, text: &str, shown: usize) -> Persisted {

@@ -81,6 +81,7 @@ impl CallContext<'_> {
             Completion {
                 error: Some(error),
                 output: completion.output.filter(|_| keeps),
+                is_report: false,
                 ..completion
             }
         };
@@ -96,10 +97,13 @@ impl CallContext<'_> {
                     return fail(completion, Code::HookBlocked, format!("hook `{name}`: {reason}"));
                 }
                 let Some(updated) = answer.updated_output else { return completion };
-                let output = completion
-                    .output
-                    .clone()
-                    .map(|output| Output { structured: Some(updated), ..output });
+                // The content shows what the hook replaced.
+                let output = completion.output.clone().map(|output| Output {
+                    structured: Some(updated),
+                    content: Vec::new(),
+                    exact: Vec::new(),
+                    ..output
+                });
                 match output.as_ref().map(|output| completion.reached.check_output(output)) {
                     Some(Err(stop)) => fail(
                         completion,

@@ -54,7 +54,8 @@ impl CallContext<'_> {
     pub(super) fn unknown_to_us(&self, reached: &Reached, stop: Stop) -> Envelope {
         let effect = EffectState::Unknown;
         let error = Some(self.error(stop, effect));
-        let completion = Completion { reached: reached.clone(), output: None, error, effect };
+        let completion =
+            Completion { reached: reached.clone(), output: None, error, effect, is_report: false };
         self.composed(&completion, self.looked_at(reached, None))
     }
 }

@@ -116,7 +116,7 @@ impl CallContext<'_> {
             let stop = Stop::new(Code::OutputInvalid, words.clone()).help(help);
             let stop = stop.told_to(self.request.audience);
             envelope.error = Some(ToolError::new(stop, known));
-            envelope.model_facing_content = vec![Content::Text { text: words.clone() }];
+            envelope.model_facing_content = vec![Content::text(words.clone())];
             envelope.ui_facing_summary = words.clone();
             envelope.summary = words;
         }

@@ -50,7 +50,7 @@ impl CallContext<'_> {
                 Became::Absent => return Ok(asked.recorded?),
                 Became::Committed(output) => {
                     self.runtime.undelivered.learn(record);
-                    let mut envelope = self.adopted(entry, record, output);
+                    let mut envelope = self.adopted(entry, record, *output);
                     envelope.unrecorded = asked.recorded.err().map(|stop| stop.message);
                     return Err(self.record_replay(call, envelope).await);
                 }

@@ -54,7 +54,7 @@ impl CallContext<'_> {
         };
         let died = "the process died after the effect had begun";
         match became {
-            Some(Became::Committed(output)) => Ok(ExecutedCall::of_record(reached, output)),
+            Some(Became::Committed(output)) => Ok(ExecutedCall::of_record(reached, *output)),
             Some(Became::Absent) => {
                 let words = format!("{died}; the backend says that it did not take effect");
                 let stop = Stop::new(Code::DependencyUnavailable, words).help("call it again");

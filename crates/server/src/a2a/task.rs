@@ -100,7 +100,7 @@ fn task(id: &str, context: &str, state: &str, words: Option<String>, at: Timesta
 
 fn parts(envelope: &Envelope) -> Vec<Value> {
     let piece = |piece: &Content| match piece {
-        Content::Text { text } | Content::Log { text, .. } | Content::Diff { text, .. } => {
+        Content::Text { text, .. } | Content::Log { text, .. } | Content::Diff { text, .. } => {
             Some(json!({ "kind": "text", "text": text }))
         }
         Content::EmbeddedResource { text, .. } => Some(json!({ "kind": "text", "text": text })),

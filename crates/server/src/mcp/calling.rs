@@ -9,6 +9,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use serde_json::{Value, json};
 
+use super::answer::OutputPromise;
 use super::conversation::{Conversation, ConversationEnd};
 use super::deferred::{found, refused};
 use super::dispatch::Dispatcher;
@@ -52,7 +53,9 @@ impl Closing {
             let created = Box::pin(desk.created(envelope, &self.actor)).await?;
             return Ok(created.into());
         }
-        answer::of(envelope, self.promises)
+        let world = self.promises.then(|| desk.world());
+        let entry = world.as_ref().and_then(|world| world.snapshot.find(&envelope.tool_id));
+        answer::of(envelope, OutputPromise::made(self.promises, entry))
     }
 
     /// The result of a call that continues without its client.

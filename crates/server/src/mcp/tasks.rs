@@ -1,5 +1,6 @@
 //! Tasks: long calls that the ledger keeps, so that any process can tell their state.
 
+use haft_catalog::export::shows_output_schema;
 use haft_ledger::Run;
 use haft_model::{Actor, Audience, Envelope, Event, InvocationId, Stop, Timestamp};
 use haft_runtime::Reader;
@@ -8,7 +9,7 @@ use rmcp::model::{
     CreateTaskResult, DetailedTask, GetTaskResult, InputResponses, Task, TaskPayload,
 };
 
-use super::answer;
+use super::answer::{self, OutputPromise};
 use crate::AppState;
 use crate::app_state::told;
 
@@ -80,7 +81,12 @@ impl AppState {
                 // A call made at a terminal may hold more than a model may read.
                 let told = |envelope: Envelope| envelope.told_to(Audience::Agent);
                 let envelope = reader.result(id).await?.map(told);
-                let payload = envelope.as_ref().map_or_else(lost, answer::outcome);
+                let world = self.world();
+                let payload = envelope.as_ref().map_or_else(lost, |envelope| {
+                    let entry = world.snapshot.find(&envelope.tool_id);
+                    let promises = entry.is_some_and(|entry| shows_output_schema(&entry.contract));
+                    answer::outcome(envelope, OutputPromise::made(promises, entry))
+                });
                 (payload, TaskView { at: ended, message: None })
             }
             None => {

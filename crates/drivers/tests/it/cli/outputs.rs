@@ -26,6 +26,7 @@ fn text_json_and_binary_output_map_to_result_parts() {
         mime_type: "application/octet-stream".to_owned(),
         data: "/wBB".to_owned(),
         name: None,
+        block: None,
     };
     assert_eq!((bytes.structured, bytes.content), (None, vec![Content::File(media)]));
 }

@@ -199,7 +199,7 @@ impl Stage {
 
 fn text_of(content: Content) -> Option<String> {
     match content {
-        Content::Text { text } => Some(text),
+        Content::Text { text, .. } => Some(text),
         _ => None,
     }
 }

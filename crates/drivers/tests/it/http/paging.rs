@@ -86,8 +86,9 @@ fn pagination_stops_at_page_limit_and_reports_more() {
     let (stage, ended) = paged(json!({}), cursor.clone(), &[page("a"), page("b"), page("c")]);
     let output = ended.output();
     assert_eq!(output.structured, Some(json!({"list": [1, 1], "next": "b"})));
-    let words = "there are more pages; the first 2 are here".to_owned();
-    assert_eq!(output.content, [Content::Text { text: words }]);
+    let value = Content::StructuredContent { data: json!({"list": [1, 1], "next": "b"}) };
+    let words = Content::text("there are more pages; the first 2 are here");
+    assert_eq!(output.content, [value, words]);
     assert_eq!(stage.backend.heard().len(), 2);
 
     let cursor = json!({"items": "$.list", "next": "$.next", "param": "c"});

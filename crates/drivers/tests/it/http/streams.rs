@@ -24,7 +24,7 @@ fn streamed(stage: Stage, headers: &'static str, body: &str) -> Ended {
 fn told(ended: Ended) -> (Result<Value, Code>, Vec<Value>) {
     let parts = ended.partials.into_iter().map(|part| match part {
         Content::StructuredContent { data } => data,
-        Content::Text { text } => json!(text),
+        Content::Text { text, .. } => json!(text),
         other => panic!("{other:?}"),
     });
     let value = ended.result.map(|output| output.structured.unwrap_or_default());

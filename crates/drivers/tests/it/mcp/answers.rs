@@ -1,17 +1,19 @@
 //! Tests of MCP results: how a server's answer becomes the result of the call.
 
+use haft_driver::ValueSource;
 use haft_model::{Code, Content, EffectState, Link, Media, Progress};
 use serde_json::json;
 
 use crate::mcp::stage::Stage;
 
 #[test]
-fn structured_content_is_kept_and_repeated_text_dropped() {
+fn structured_content_and_its_text_are_both_kept() {
     let mut stage = Stage::reading("echo", &[]);
     let output = stage.run(json!({"text": "hello"})).output();
     let value = json!({"text": "hello", "given": {"text": "hello"}});
-    assert_eq!(output.structured, Some(value));
-    assert_eq!((output.content, output.effect), (Vec::new(), EffectState::None));
+    let text = Content::text(value.to_string());
+    assert_eq!((output.structured, output.source), (Some(value), ValueSource::Stated));
+    assert_eq!((output.content, output.effect), (vec![text], EffectState::None));
     let native = json!({
         "source": "mcp", "request_id": "4", "server": {"name": "test", "version": "1"},
         "protocol_version": "2025-06-18",
@@ -20,18 +22,22 @@ fn structured_content_is_kept_and_repeated_text_dropped() {
 }
 
 #[test]
-fn text_content_decodes_as_json_or_stays_a_piece() {
-    let piece = json!({"type": "text", "text": "hello"});
-    for (extract, text, value) in [
-        ("$", "hello", piece),
-        ("$.text", "hello", json!("hello")),
-        ("$", r#"{"rows": [1]}"#, json!({"rows": [1]})),
-        ("$.rows[0]", r#"{"rows": [1]}"#, json!(1)),
-        ("$.text", "42", json!("42")),
+fn text_stays_as_it_was_unless_json_is_extracted() {
+    let (stated, content) = (ValueSource::Stated, ValueSource::Content);
+    for (extract, text, value, source, stays) in [
+        ("$", "hello", json!("hello"), content, true),
+        ("$.text", "hello", json!("hello"), stated, true),
+        ("$", r#"{"rows":  [1]}"#, json!({"rows": [1]}), content, true),
+        ("$", "null", json!(null), content, true),
+        ("$.rows[0]", r#"{"rows": [1]}"#, json!(1), stated, false),
+        ("$.text", "42", json!("42"), stated, true),
     ] {
         let mut stage = Stage::reading("text", &[]).entry("result_extract", json!(extract));
         let output = stage.run(json!({"text": text})).output();
-        assert_eq!(output.structured, Some(value), "{extract} {text}");
+        let kept = if stays { vec![Content::text(text)] } else { Vec::new() };
+        let expected = (Some(value), source, kept);
+        let given = (output.structured, output.source, output.content);
+        assert_eq!(given, expected, "{extract} {text}");
     }
     let mut stage = Stage::reading("text", &[]).entry("result_extract", json!("$.text"));
     stage.manifest["implements"][0]["metadata"]["haft"] = json!({"wrap": "said"});
@@ -50,15 +56,17 @@ fn failed_result_extract_is_output_invalid() {
 fn pieces_of_every_kind_are_kept() {
     let mut stage = Stage::reading("pieces", &[]);
     let output = stage.run(json!({})).output();
-    let media = |mime_type: &str, data: &str, name: Option<&str>| Media {
-        mime_type: mime_type.into(),
-        data: data.into(),
-        name: name.map(str::to_owned),
+    let media = Media::new;
+    let resource = json!({"resource": {"uri": "file:///c.bin"}});
+    let file = Media {
+        name: Some("file:///c.bin".into()),
+        block: resource.as_object().cloned().map(Box::new),
+        ..media("application/octet-stream", "Yg==")
     };
     let kept = [
-        Content::Text { text: "words".into() },
-        Content::Image(media("image/png", "aW1n", None)),
-        Content::Audio(media("audio/wav", "c25k", None)),
+        Content::text("words"),
+        Content::Image(media("image/png", "aW1n")),
+        Content::Audio(media("audio/wav", "c25k")),
         Content::ResourceLink(Link {
             uri: "file:///a.txt".into(),
             name: Some("a".into()),
@@ -69,8 +77,9 @@ fn pieces_of_every_kind_are_kept() {
             uri: "file:///b.txt".into(),
             mime_type: Some("text/plain".into()),
             text: "b".into(),
+            block: None,
         },
-        Content::File(media("application/octet-stream", "Yg==", Some("file:///c.bin"))),
+        Content::File(file),
     ];
     assert_eq!(output.structured, None);
     assert_eq!(output.content, kept);
@@ -108,6 +117,8 @@ fn failed_mcp_tool_is_reported_in_its_own_words() {
     let failure = ended.failure();
     assert_eq!(failure.stop.message, "`fail` failed: no such row in table t");
     assert_eq!(failure.stop.cause.to_json()["answer"], json!("no such row\nin table t"));
+    let report = failure.report.map(|report| report.content);
+    assert_eq!(report, Some(vec![Content::text("no such row\nin table t")]));
     let fate = (failure.stop.code, failure.effect, submissions);
     assert_eq!(fate, (Code::ExecutionFailed, EffectState::Unknown, 1));
 }

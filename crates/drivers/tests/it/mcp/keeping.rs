@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haft_driver::Cancel;
-use haft_model::{Code, EffectState, Tri};
+use haft_model::{Code, Content, EffectState, Tri};
 use serde_json::json;
 
 use crate::mcp::stage::Stage;
@@ -154,7 +154,7 @@ fn released_server_leaves_no_process() {
     let mut stage = Stage::writing("env", &[]);
     stage.manifest["server"]["env"] = json!({"MARK": "here"});
     let output = stage.run(json!({"text": "MARK"})).output();
-    assert_eq!(output.structured.unwrap()["text"], json!("here"));
+    assert_eq!(output.content, [Content::text("here")]);
     stage.let_go();
     let before = Instant::now();
     while running(stage.folder.path()) {

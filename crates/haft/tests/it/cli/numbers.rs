@@ -26,7 +26,7 @@ async fn number_in_result_reaches_model_with_all_digits() {
     let call = Call::new(host.actor("agent:test"), "read", serde_json::json!({}));
     let envelope = host.runtime().call(call, manner).await;
     assert_eq!(envelope.status, ResultStatus::Succeeded, "{:?}", envelope.error);
-    let [Content::Text { text }] = envelope.model_facing_content.as_slice() else {
+    let [Content::Text { text, .. }] = envelope.model_facing_content.as_slice() else {
         panic!("{:?}", envelope.model_facing_content)
     };
     let told = text.trim_start_matches("{\"all\":[").trim_end_matches("]}");

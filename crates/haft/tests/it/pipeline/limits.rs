@@ -328,7 +328,9 @@ async fn quota_frees_exactly_when_oldest_call_leaves_window() {
         }
         assert_eq!(waits, [None, None, Some(30_000), Some(1), None, Some(10_000)]);
         let envelope = stage.call("note.show", fresh()).await;
-        let Some(Content::Text { text }) = envelope.model_facing_content.first() else { panic!() };
+        let Some(Content::Text { text, .. }) = envelope.model_facing_content.first() else {
+            panic!()
+        };
         assert!(text.contains("wait 10 s, or raise"), "{text}");
     }
 }

@@ -86,9 +86,9 @@ async fn parts_of_an_answer_stand_in_the_same_order() {
         .act("note.walk", |attempt| {
             Box::pin(async move {
                 attempt.link.progress(Progress::default()).await;
-                attempt.link.partial(vec![Content::Text { text: "half".into() }]).await;
+                attempt.link.partial(vec![Content::text("half")]).await;
                 attempt.link.progress(Progress::default()).await;
-                attempt.link.partial(vec![Content::Text { text: "more".into() }]).await;
+                attempt.link.partial(vec![Content::text("more")]).await;
                 Ok(Output::read(json!({})))
             })
         })

@@ -64,7 +64,7 @@ fn told(attempt: Attempt<'_>) -> Ran<'_> {
             "hang" => std::future::pending().await,
             "odd" => Ok(Output { effect, ..Output::read(json!({"n": input})) }),
             "text" => {
-                let content = vec![Content::Text { text: input.to_string() }];
+                let content = vec![Content::text(input.to_string())];
                 Ok(Output { content, effect, ..Output::read(json!({})) })
             }
             _ => Ok(Output { effect, ..Output::read(json!({"echo": input})) }),

@@ -18,7 +18,7 @@ fn persisted(facts: &[Fact]) -> Persisted {
 
 fn shown(content: &[Content]) -> usize {
     let text = |piece: &Content| match piece {
-        Content::Text { text } => text.chars().count(),
+        Content::Text { text, .. } => text.chars().count(),
         _ => 0,
     };
     content.iter().map(text).sum()
@@ -88,10 +88,7 @@ async fn no_output_is_said_to_be_none() {
         .open();
     let envelope = stage.call("note.void", json!({})).await;
     assert_eq!((envelope.error.clone(), envelope.empty), (None, true));
-    assert_eq!(
-        envelope.model_facing_content,
-        [Content::Text { text: "(the tool gave no output)".into() }]
-    );
+    assert_eq!(envelope.model_facing_content, [Content::text("(the tool gave no output)")]);
     assert_eq!(envelope.ui_facing_summary, "note.void@1 succeeded and gave no output");
     assert_eq!((envelope.content.len(), envelope.transcript_search_text.as_str()), (0, ""));
     checked(&stage, &envelope).await;
@@ -123,6 +120,7 @@ async fn an_artifact_is_named_with_its_digest() {
         digest: Some(Digest::of_bytes(b"pdf")),
         size: Some(3),
         relation: Some("created".into()),
+        block: None,
     };
     let made = link.clone();
     let stage = Setting::default()
@@ -144,13 +142,13 @@ async fn three_renderings_are_kept_apart() {
     let stage = Setting::default()
         .tool("note.make", &extras(READ, "{ result: { max_inline_chars: 10 } }"))
         .act("note.make", move |_| {
-            let content = vec![Content::Text { text: "one\ntwo\nthree\nfour".into() }];
+            let content = vec![Content::text("one\ntwo\nthree\nfour")];
             Box::pin(async move { Ok(Output { content, ..Output::read(json!({})) }) })
         })
         .store(std::sync::Arc::new(MemoryStore::new()))
         .open();
     let envelope = stage.call("note.make", json!({})).await;
-    assert_eq!(envelope.model_facing_content[0], Content::Text { text: "one\ntwo\nth".into() });
+    assert_eq!(envelope.model_facing_content[0], Content::text("one\ntwo\nth"));
     assert_eq!(envelope.ui_facing_summary, "note.make@1 succeeded");
     assert_eq!(envelope.transcript_search_text, "one\ntwo\nth");
     checked(&stage, &envelope).await;
@@ -164,7 +162,7 @@ async fn sly_letters_of_backends_reach_programs_alone() {
     let value =
         json!({ "said": SLY, "k\u{202e}ey": [SLY, 1.5, null], "big": 1234567890123456_u64 });
     // A value as an HTTP backend gives it, and pieces beside one as an MCP server does.
-    let text = |text: &str| Content::Text { text: text.to_owned() };
+    let text = |text: &str| Content::text(text);
     let outputs = [
         Output::read(value.clone()),
         Output { content: vec![text(SLY)], ..Output::read(value.clone()) },
@@ -185,7 +183,7 @@ async fn sly_letters_of_backends_reach_programs_alone() {
         assert_eq!(envelope.error, None);
         assert_eq!(envelope.structured_content, Some(value.clone()), "programs read it exactly");
         let texts = envelope.model_facing_content.iter().map(|piece| match piece {
-            Content::Text { text } => text.clone(),
+            Content::Text { text, .. } => text.clone(),
             other => panic!("{other:?}"),
         });
         let read: Vec<String> = texts

@@ -97,11 +97,11 @@ async fn a_success_that_repeats_everything_tells_nothing() {
                     ..Progress::default()
                 };
                 attempt.link.progress(progress).await;
-                attempt.link.partial(vec![Content::Text { text: CANARY.into() }]).await;
+                attempt.link.partial(vec![Content::text(CANARY)]).await;
                 let link = Link { uri: format!("file:{CANARY}"), ..Link::default() };
                 Ok(Output {
                     content: vec![
-                        Content::Text { text: attempt.input.to_string() },
+                        Content::text(attempt.input.to_string()),
                         Content::ResourceLink(link.clone()),
                     ],
                     artifacts: vec![Link { name: Some(CANARY.into()), ..link }],

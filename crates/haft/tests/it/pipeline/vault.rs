@@ -130,7 +130,7 @@ async fn tells_everything(attempt: Attempt<'_>, host: &str) -> Result<Output, Fa
         ..Progress::default()
     };
     attempt.link.progress(progress).await;
-    attempt.link.partial(vec![Content::Text { text: answer.clone() }]).await;
+    attempt.link.partial(vec![Content::text(answer.clone())]).await;
     let native = vec![json!({ "source": "bank", "id": header })];
     if attempt.input["fails"] == json!(true) {
         let stop = Stop::new(Code::ExecutionFailed, format!("the bank said {answer}"))
@@ -144,7 +144,7 @@ async fn tells_everything(attempt: Attempt<'_>, host: &str) -> Result<Output, Fa
     Ok(Output {
         native,
         artifacts: vec![link],
-        content: vec![Content::Text { text: answer }],
+        content: vec![Content::text(answer)],
         ..Output::committed(output)
     })
 }
