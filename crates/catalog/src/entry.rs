@@ -1,6 +1,6 @@
 //! Catalog entry: one contract, the drivers that serve it, and the reason why it is blocked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use haft_contract::{AcceptedContract, Action, Contract, Finding, Standing, ToolManifest};
@@ -54,6 +54,14 @@ impl CatalogEntry {
     pub fn driver_state(&self, driver: &DriverId) -> &[String] {
         let binding = self.bindings.iter().find(|binding| binding.driver.id == *driver);
         binding.map(|binding| &*binding.driver.state).unwrap_or_default()
+    }
+
+    /// What the tool is called where it comes from: on its MCP server, or as its author exposes it.
+    pub fn backend_names(&self) -> BTreeSet<&str> {
+        let native = self.bindings.iter().filter_map(|binding| {
+            binding.implements()?.metadata.pointer("/mcp/tool_name")?.as_str()
+        });
+        native.chain(self.contract.tool.extras.exposed_as.as_deref()).collect()
     }
 
     /// Whether a status query can resolve a call whose response was lost.

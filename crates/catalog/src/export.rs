@@ -10,7 +10,6 @@ mod inline;
 mod loss;
 mod mcp;
 mod merge;
-mod names;
 mod openai;
 mod root;
 mod shown;
@@ -24,9 +23,9 @@ use haft_model::{Lifecycle, ToolKey};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use crate::WireNames;
 use loss::Losses;
 pub use mcp::shows_output_schema;
-use names::NameRule;
 
 /// The formats that contracts are exported in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,25 +97,25 @@ pub struct Degradation {
     pub reason: String,
 }
 
-/// Writes the offers in a format, in the order of their ids.
-pub fn export(format: Format, offers: &[Offer<'_>]) -> Export {
+/// Writes the offers in a format, in the order of their ids, under their wire names.
+pub fn export(format: Format, offers: &[Offer<'_>], names: &WireNames) -> Export {
     let mut degradations = Vec::new();
     let offers = distinct(offers, &mut degradations);
     match format {
         Format::OpenAi => {
-            let tools = declared(&offers, &openai::NAMES, openai::declare, &mut degradations);
+            let tools = declared(&offers, names, openai::declare, &mut degradations);
             tools.into_export(Json::Array, degradations)
         }
         Format::Anthropic => {
-            let tools = declared(&offers, &anthropic::NAMES, anthropic::declare, &mut degradations);
+            let tools = declared(&offers, names, anthropic::declare, &mut degradations);
             tools.into_export(Json::Array, degradations)
         }
         Format::Gemini => {
-            let tools = declared(&offers, &gemini::NAMES, gemini::declare, &mut degradations);
+            let tools = declared(&offers, names, gemini::declare, &mut degradations);
             tools.into_export(|tools| json!([{ "functionDeclarations": tools }]), degradations)
         }
         Format::Mcp => {
-            let tools = declared(&offers, &mcp::NAMES, mcp::declare, &mut degradations);
+            let tools = declared(&offers, names, mcp::declare, &mut degradations);
             tools.into_export(|tools| json!({ "tools": tools }), degradations)
         }
         Format::AgentTool => {
@@ -149,21 +148,20 @@ impl ExportedTools {
 
 fn declared(
     offers: &[Offer<'_>],
-    rule: &NameRule,
+    names: &WireNames,
     declare: Declare,
     degradations: &mut Vec<Degradation>,
 ) -> ExportedTools {
-    let offers: Vec<_> =
-        offers.iter().filter(|offer| selectable(offer, degradations)).copied().collect();
-    let keys: Vec<_> = offers.iter().map(key).collect();
-    let exposed = offers.iter().map(|offer| offer.contract.tool.extras.exposed_as.as_deref());
-    let named: Vec<_> = keys.iter().cloned().zip(exposed).collect();
     let mut declared = ExportedTools::default();
-    for ((offer, key), name) in offers.iter().zip(&keys).zip(names::assign(rule, &named)) {
+    for offer in offers {
+        let key = offer.contract.key();
+        let Some(name) = names.name(key).filter(|_| selectable(offer, degradations)) else {
+            continue;
+        };
         let mut losses = Losses::of(key);
-        if let Some(tool) = declare(offer, &name, &mut losses) {
+        if let Some(tool) = declare(offer, name, &mut losses) {
             declared.tools.push(tool);
-            declared.names.push((name, key.clone()));
+            declared.names.push((name.to_string(), key.clone()));
         }
         degradations.extend(losses.into_lines());
     }

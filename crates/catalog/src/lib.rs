@@ -20,6 +20,7 @@ mod snapshot;
 mod state;
 mod surface;
 mod told;
+mod wire_names;
 
 pub use bind::Binding;
 pub use entry::{Block, CatalogEntry};
@@ -37,3 +38,4 @@ pub use surface::{
     Viewer, Visibility,
 };
 pub use told::DriverSummary;
+pub use wire_names::{LONGEST_NAME, TOOL_LOAD, TOOL_SEARCH, WireNames, is_wire_name};

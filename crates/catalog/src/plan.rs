@@ -25,7 +25,7 @@ impl Snapshot {
 
     /// The contract that a name means on a day, if it may be called at all.
     pub fn select(&self, name: &str, today: Date) -> Result<&Arc<CatalogEntry>, Stop> {
-        let entry = self.find(name).ok_or_else(|| self.unknown(name))?;
+        let entry = self.find_called(name, |_| true).ok_or_else(|| self.unknown(name))?;
         match entry.blocked(today) {
             Some(block) => Err(block.stop()),
             None => Ok(entry),
@@ -93,7 +93,8 @@ impl Snapshot {
         today: Date,
         outlook: &Outlook,
     ) -> Result<Explanation, Stop> {
-        let entry = self.find(&call.tool).ok_or_else(|| self.unknown(&call.tool))?;
+        let found = self.find_called(&call.tool, |_| true);
+        let entry = found.ok_or_else(|| self.unknown(&call.tool))?;
         let given = input.clone();
         let flawed = call.flaw();
         let checked = input.map(|input| match &flawed {
@@ -126,13 +127,17 @@ impl Snapshot {
 
     /// The refusal of an unknown name.
     pub fn unknown(&self, name: &str) -> Stop {
-        Snapshot::unknown_among(name, self.names())
+        self.unknown_among(name, self.names())
     }
 
     /// The refusal of an unknown name, with a suggestion among the names that the caller may know.
-    pub(crate) fn unknown_among<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Stop {
+    pub(crate) fn unknown_among<'n>(
+        &self,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) -> Stop {
         let stop = Stop::new(Code::ToolUnknown, format!("there is no tool `{name}`"));
-        match did_you_mean(name, known) {
+        match did_you_mean(name, known).map(|near| self.spelled_like(name, near)) {
             Some(near) => stop.help(format!("did you mean `{near}`?")),
             None => stop.help("`haft tools` lists those that there are"),
         }

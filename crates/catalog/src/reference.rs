@@ -11,19 +11,27 @@ pub(crate) fn paths(reference: &str, holder: &str, file_name: &str) -> Vec<Strin
     for candidate in
         [Some(trimmed.to_owned()), beside, Some(format!(".{trimmed}"))].into_iter().flatten()
     {
-        let full = if candidate.ends_with(".md") {
-            candidate
-        } else {
-            format!("{}/{file_name}", candidate.trim_end_matches('/'))
-        };
-        candidates.push(full);
+        if is_file(&candidate) {
+            candidates.push(candidate.clone());
+        }
+        // A folder may be called like a file: it has the name of a tool's id.
+        if candidate.rsplit('/').next() != Some(file_name) {
+            candidates.push(format!("{}/{file_name}", candidate.trim_end_matches('/')));
+        }
     }
     candidates
 }
 
-/// Whether a reference is a path and not a name.
+/// Whether a reference is a path and not a name: a tool's id may end with `.md` as well.
 pub(crate) fn is_path(reference: &str) -> bool {
-    reference.starts_with("./") || reference.starts_with("../") || reference.ends_with(".md")
+    let named = |file: &str| reference == file;
+    reference.starts_with("./")
+        || reference.starts_with("../")
+        || is_file(reference) && (reference.contains('/') || named("TOOL.md") || named("ACTION.md"))
+}
+
+fn is_file(path: &str) -> bool {
+    path.ends_with(".md")
 }
 
 #[cfg(test)]
@@ -39,6 +47,25 @@ mod tests {
         assert_eq!(
             paths("../../.tools/x", ".drivers/d/DRIVER.md", "TOOL.md").get(1).unwrap(),
             ".tools/x/TOOL.md"
+        );
+    }
+
+    #[test]
+    fn id_that_ends_like_a_file_is_no_path() {
+        let cases = [
+            ("web.md", false),
+            ("web.fetch", false),
+            ("TOOL.md", true),
+            ("./web.md", true),
+            ("../web.md/TOOL.md", true),
+            ("tools/web.md", true),
+        ];
+        for (reference, expected) in cases {
+            assert_eq!(is_path(reference), expected, "{reference}");
+        }
+        assert_eq!(
+            paths("./tools/web.md", ".drivers/d/DRIVER.md", "TOOL.md").get(..2).unwrap(),
+            ["tools/web.md", "tools/web.md/TOOL.md"]
         );
     }
 }

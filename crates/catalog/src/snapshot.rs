@@ -11,6 +11,7 @@ use crate::actions::Actions;
 use crate::claims::{self, Claims};
 use crate::made::{self, Making};
 use crate::state::DriverHost;
+use crate::wire_names::{WireNames, is_wire_name};
 
 /// The parts that a snapshot is built from.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +66,9 @@ pub struct Snapshot {
     entries: BTreeMap<ToolKey, Arc<CatalogEntry>>,
     /// Aliases, and ids to their highest stable major.
     names: HashMap<String, Arc<CatalogEntry>>,
+    wire_names: WireNames,
+    /// Names on the backends' own servers, each with the tools that it may mean.
+    backend_names: HashMap<String, Vec<Arc<CatalogEntry>>>,
     findings: Vec<Finding>,
     routing: RoutingPolicy,
     host: DriverHost,
@@ -97,12 +101,15 @@ impl Snapshot {
         }
         let mut snapshot = Snapshot {
             names: HashMap::new(),
+            wire_names: WireNames::of(entries.values().map(|entry| &*entry.contract)),
+            backend_names: HashMap::new(),
             entries,
             findings,
             routing: parts.routing,
             host: parts.host,
         };
         snapshot.name_tools();
+        snapshot.name_by_backends();
         snapshot.check_references();
         snapshot
     }
@@ -120,7 +127,42 @@ impl Snapshot {
         }
     }
 
-    /// Every name a contract can be called by.
+    /// The contract that a caller means: by a name of [`Snapshot::find`], by its wire name, or by its
+    /// name on its own server where one tool alone of those that the caller may see has it.
+    pub fn find_called(
+        &self,
+        name: &str,
+        may_see: impl Fn(&CatalogEntry) -> bool,
+    ) -> Option<&Arc<CatalogEntry>> {
+        let wire = || self.entries.get(self.wire_names.key(name)?);
+        let backend = || {
+            let mut meant = self.backend_names.get(name)?.iter().filter(|entry| may_see(entry));
+            meant.next().filter(|_| meant.next().is_none())
+        };
+        self.find(name).or_else(wire).or_else(backend)
+    }
+
+    /// The names by which clients and models call the tools.
+    pub fn wire_names(&self) -> &WireNames {
+        &self.wire_names
+    }
+
+    /// The name by which clients and models call a tool of this snapshot.
+    pub fn wire_name(&self, key: &ToolKey) -> Arc<str> {
+        self.wire_names.name(key).cloned().unwrap_or_else(|| key.to_string().into())
+    }
+
+    /// A known name as a caller would write it that wrote another: the wire name for a client that
+    /// writes no dots.
+    pub(crate) fn spelled_like<'n>(&'n self, written: &str, near: &'n str) -> &'n str {
+        let wire = || self.wire_names.name(self.find(near)?.contract.key());
+        match is_wire_name(written) && !is_wire_name(near) {
+            true => wire().map_or(near, |name| name),
+            false => near,
+        }
+    }
+
+    /// Every name a contract can be called by, except for wire names and backends' names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
@@ -167,6 +209,19 @@ impl Snapshot {
         // An id always means its own tool, whatever others call themselves.
         for (alias, entry) in aliases {
             self.names.entry(alias).or_insert(entry);
+        }
+    }
+
+    /// Notes what a tool is called where it comes from. Of several majors, the id's own one counts.
+    fn name_by_backends(&mut self) {
+        for entry in self.entries.values() {
+            let key = entry.contract.key();
+            if self.names.get(key.id.as_str()).is_some_and(|main| main.contract.key() != key) {
+                continue;
+            }
+            for name in entry.backend_names() {
+                self.backend_names.entry(name.to_owned()).or_default().push(entry.clone());
+            }
         }
     }
 

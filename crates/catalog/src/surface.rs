@@ -133,13 +133,14 @@ impl Surface {
         snapshot: &'s Snapshot,
     ) -> Result<&'s Arc<CatalogEntry>, Stop> {
         let known = |entry: &&Arc<CatalogEntry>| self.edge.has(entry.contract.key().id.as_str());
-        snapshot.find(name).filter(known).ok_or_else(|| self.unknown(name, snapshot))
+        let found = snapshot.find_called(name, |entry| self.lists(entry));
+        found.filter(known).ok_or_else(|| self.unknown(name, snapshot))
     }
 
     /// The refusal of a name that is unknown on this surface.
     pub fn unknown(&self, name: &str, snapshot: &Snapshot) -> Stop {
         let here = |name: &&str| snapshot.find(name).is_some_and(|entry| self.lists(entry));
-        Snapshot::unknown_among(name, snapshot.names().filter(here))
+        snapshot.unknown_among(name, snapshot.names().filter(here))
     }
 
     /// The visibility of a tool, ignoring the state of its providers.
@@ -154,13 +155,14 @@ impl Surface {
         snapshot: &Snapshot,
         today: Date,
     ) -> Result<(), Stop> {
-        self.admit_where(entry, self.defers(snapshot), today)
+        self.admit_where(entry, snapshot, self.defers(snapshot), today)
     }
 
     /// Like `admit`, for a caller that already knows whether schemas are deferred.
     pub fn admit_where(
         &self,
         entry: &CatalogEntry,
+        snapshot: &Snapshot,
         deferring: bool,
         today: Date,
     ) -> Result<(), Stop> {
@@ -171,7 +173,10 @@ impl Surface {
                 Code::ToolSchemaNotLoaded,
                 format!("the schema of `{key}` was not loaded on this surface"),
             )
-            .help(format!("search for `select:{key}` and load it, then call again"))
+            .help(format!(
+                "load the schema of `{}` (`tool_load`), then call again",
+                snapshot.wire_name(key)
+            ))
             .because(CauseDetail::Reason("deferred_until_discovered".to_owned()))),
             Visibility::Blocked(reason) | Visibility::Excluded(reason) => Err(Stop::new(
                 Code::ToolBlocked,

@@ -85,7 +85,7 @@ impl Runtime {
     /// and runs no hook.
     pub async fn why(&self, call: &Call, input: Option<Value>) -> Result<Why, Stop> {
         let given = input.clone();
-        let why = self.explain_unredacted(call, input).await?;
+        let why = self.explain_unredacted(&self.keyed(call.clone(), &[]), input).await?;
         let mut redactor = Redactor::new(&why.explained.entry.contract.tool.extras.sensitive);
         given.iter().for_each(|input| redactor.learn(input));
         Ok(why.without(&redactor))

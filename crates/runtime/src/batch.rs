@@ -89,9 +89,14 @@ impl Runtime {
     /// refused before any call begins.
     pub fn batch<'r>(
         &'r self,
-        batch: Batch,
+        mut batch: Batch,
         options: CallOptions<'r>,
     ) -> Result<ResultStream<'r>, Stop> {
+        let keyed = |member: BatchCall| BatchCall {
+            call: self.keyed(member.call, options.surface.as_slice()),
+            ..member
+        };
+        batch.calls = batch.calls.into_iter().map(keyed).collect();
         let Plan { name, policy, scheduler, ids, names, after, alone, fact } =
             planning::plan(self, &batch)?;
         let twins = duplicates::twins(&batch.calls);

@@ -21,7 +21,8 @@ impl Runtime {
             driver: entry.bindings.first().map(|binding| &*binding.driver),
             lifecycle: entry.lifecycle(utc_day(now)),
         };
-        let document = export(Format::AgentTool, &[offer]).document;
+        let document =
+            export(Format::AgentTool, &[offer], self.world().snapshot.wire_names()).document;
         let (declaration, blob) = Discretion::default().keep_value(&document);
         let tool = key.to_string();
         let guard =

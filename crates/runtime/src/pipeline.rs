@@ -96,6 +96,7 @@ impl Runtime {
         call: Call,
         options: CallOptions<'_>,
     ) -> Envelope {
+        let call = self.keyed(call, options.surface.as_slice());
         let mut context = CallContext::begin(self, &call, id);
         context.request.nested = call.parent.is_some();
         let outcome = context.run(Arc::new(call), &options).await;

@@ -10,12 +10,12 @@ use haft_model::{
 };
 use serde_json::Value;
 
-use crate::CallOptions;
 use crate::background;
 use crate::context::CallContext;
 use crate::inputs::Discretion;
 use crate::pipeline::{Reached, StoppedCall};
 use crate::surface_state::Ground;
+use crate::{CallOptions, Runtime};
 
 /// A call whose tool is on the caller's surface.
 pub struct ResolvedCall {
@@ -44,7 +44,7 @@ impl ResolvedCall {
         let received = context.record_received(&call, &ground);
         let found = ground.surface.find(&call.tool, &world.snapshot);
         let found = found.and_then(|_| world.snapshot.select(&call.tool, today)).cloned();
-        let admitted = found.as_ref().ok().map(|entry| ground.admit(entry, today));
+        let admitted = found.as_ref().ok().map(|entry| ground.admit(entry, &world.snapshot, today));
         let found = found.and_then(|entry| match &admitted {
             Some(Err(stop)) if stop.code == Code::ToolBlocked => Err(stop.clone()),
             _ => Ok(entry),
@@ -76,6 +76,22 @@ impl ResolvedCall {
 
     pub(crate) fn reached(&self) -> Reached {
         Reached { entry: Some(self.entry.clone()), ..Reached::default() }
+    }
+}
+
+impl Runtime {
+    /// A call by the tool's key where it came by a wire name or a backend's own name. Those depend on
+    /// the other tools, and recovery looks the tool up again after files changed.
+    pub(crate) fn keyed(&self, call: Call, within: &[String]) -> Call {
+        let world = self.world();
+        if world.snapshot.find(&call.tool).is_some() {
+            return call;
+        }
+        let ground = self.ground(&world, &Viewer { actor: &call.actor, within });
+        match ground.surface.find(&call.tool, &world.snapshot) {
+            Ok(entry) => Call { tool: entry.contract.key().to_string(), ..call },
+            Err(_) => call,
+        }
     }
 }
 

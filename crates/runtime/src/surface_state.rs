@@ -55,8 +55,13 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Refuses a tool that the surface does not offer or has not loaded.
-    pub(crate) fn admit(&self, entry: &CatalogEntry, today: Date) -> Result<(), Stop> {
-        self.surface.admit_where(entry, self.deferring, today)
+    pub(crate) fn admit(
+        &self,
+        entry: &CatalogEntry,
+        snapshot: &Snapshot,
+        today: Date,
+    ) -> Result<(), Stop> {
+        self.surface.admit_where(entry, snapshot, self.deferring, today)
     }
 }
 

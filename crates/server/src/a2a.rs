@@ -187,8 +187,9 @@ impl A2aResponse {
         let declared = |tool: &ToolKey| {
             let world = self.desk.world();
             let contract = &world.snapshot.find(&tool.to_string())?.contract;
+            let skill = world.snapshot.wire_name(tool);
             Some(
-                json!({ "skill": tool, "description": contract.tool.description, "input_schema": contract.model_schema() }),
+                json!({ "skill": &*skill, "tool_id": tool, "description": contract.tool.description, "input_schema": contract.model_schema() }),
             )
         };
         let found = self.desk.found(own, fields, &viewer, declared).await;

@@ -2,7 +2,7 @@
 //!
 //! They are no contracts: what they do is a search, a load or a call of the runtime.
 
-use haft_catalog::{Loading, Viewer};
+use haft_catalog::{Loading, TOOL_LOAD, TOOL_SEARCH, Viewer};
 use haft_model::{Audience, Stop, Tier, ToolKey};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -36,8 +36,8 @@ impl Own {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Own::Search => "tool_search",
-            Own::Load => "tool_load",
+            Own::Search => TOOL_SEARCH,
+            Own::Load => TOOL_LOAD,
             Own::Call(tier) => tier.way(),
         }
     }

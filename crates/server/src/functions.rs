@@ -91,7 +91,7 @@ impl Provider {
 
     fn offered(&self, desk: &AppState, viewer: &Viewer<'_>) -> OfferedTools {
         let vista = desk.runtime.see(viewer);
-        let mut export = export(self.format, &offers(&vista));
+        let mut export = export(self.format, &offers(&vista), vista.snapshot.wire_names());
         let partial = vista.view.defers();
         if partial {
             self.add_own(&mut export.document);
@@ -99,12 +99,10 @@ impl Provider {
         OfferedTools { export, partial }
     }
 
-    /// Puts our own tools before the functions of a document. A contract with the name of one of
-    /// ours is called by its id.
+    /// Puts our own tools before the functions of a document.
     fn add_own(&self, document: &mut Value) {
         let own = Own::ALL.into_iter().map(self.declared);
         if let Some(functions) = functions_of(document) {
-            functions.retain(|function| name_of(function).and_then(Own::named).is_none());
             functions.splice(0..0, own);
         } else {
             *document = json!([{ "functionDeclarations": own.collect::<Vec<_>>() }]);
@@ -199,6 +197,7 @@ pub(crate) async fn call(
     let offered = provider.offered(&desk, &viewer);
     let names: HashMap<String, String> =
         offered.export.names.into_iter().map(|(name, key)| (name, key.to_string())).collect();
+    let seen = desk.runtime.see(&viewer);
     let native = refs(&headers, "POST", "/v1/functions");
     let mut answered: Vec<(FunctionCall, Option<ModelReply>)> = Vec::new();
     let mut wanted: BTreeMap<Option<Tier>, Vec<(usize, Call)>> = BTreeMap::new();
@@ -220,7 +219,7 @@ pub(crate) async fn call(
             Ok((tier, name, arguments)) => {
                 asked.arguments = arguments;
                 let tool = names.get(&name).unwrap_or(&name);
-                let mut call = made(&actor, tool, &asked, &desk);
+                let mut call = made(&actor, tool, &asked, &seen);
                 call.flaw = flaw;
                 call.native = native.clone();
                 call.native.insert(0, known_by);
@@ -246,9 +245,10 @@ pub(crate) async fn call(
 }
 
 /// The call that a model asked for.
-fn made(actor: &Actor, tool: &str, asked: &FunctionCall, desk: &AppState) -> Call {
+fn made(actor: &Actor, tool: &str, asked: &FunctionCall, seen: &Vista) -> Call {
     let mut call = Call::new(actor.clone(), tool.to_owned(), json!({}));
-    match arguments::fitting(&asked.arguments, desk.world().snapshot.find(tool)) {
+    let entry = seen.view.find(tool, &seen.snapshot).map(|row| &row.entry);
+    match arguments::fitting(&asked.arguments, entry) {
         FunctionArguments::Text(text) => call.sent = Some(text),
         FunctionArguments::Value(value) => call.input = value,
     }

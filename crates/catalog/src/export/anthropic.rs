@@ -9,12 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::Offer;
 use super::inline::{followed, kept_inside};
 use super::loss::Losses;
-use super::names::NameRule;
 use super::{root, shown};
-
-/// Anthropic's rule for names.
-pub(super) const NAMES: NameRule =
-    NameRule { longest: 64, punctuation: &['_', '-'], letter_first: false };
 
 /// Declares one tool; `None` where the format cannot carry it.
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {

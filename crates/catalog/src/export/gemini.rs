@@ -10,14 +10,9 @@ use serde_json::{Map, Value as Json, json};
 use super::Offer;
 use super::inline::inlined;
 use super::loss::Losses;
-use super::names::NameRule;
 use super::type_keyword::{alternatives, kinds, values_of};
 use super::{root, shown};
 use haft_notation::keywords::below;
-
-/// The rule for names that every version of Gemini takes; some stop at 63.
-pub(super) const NAMES: NameRule =
-    NameRule { longest: 63, punctuation: &['_', '-'], letter_first: true };
 
 /// Declares one function; `None` where the format cannot carry it.
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {

@@ -1,6 +1,6 @@
 //! MCP export: the result of `tools/list`.
 //!
-//! Published: a name of 1 to 128 letters, digits, `_`, `-` and `.`; `inputSchema` is any draft 2020-12
+//! `inputSchema` is any draft 2020-12
 //! of type object whose references stay inside it. All four hints are always stated.
 
 use haft_contract::Contract;
@@ -10,12 +10,7 @@ use serde_json::{Value as Json, json};
 use super::Offer;
 use super::inline::kept_inside;
 use super::loss::Losses;
-use super::names::NameRule;
 use super::shown;
-
-/// MCP's rule for names.
-pub(super) const NAMES: NameRule =
-    NameRule { longest: 128, punctuation: &['_', '-', '.'], letter_first: false };
 
 /// Declares one tool; `None` where the format cannot carry it.
 pub(super) fn declare(offer: &Offer<'_>, name: &str, losses: &mut Losses) -> Option<Json> {

@@ -11,13 +11,8 @@ use serde_json::{Map, Value as Json, json};
 use super::Offer;
 use super::inline::inlined;
 use super::loss::Losses;
-use super::names::NameRule;
 use super::{root, shown};
 use haft_notation::keywords::{Holds, below, holds, rebuilt};
-
-/// OpenAI's rule for names.
-pub(super) const NAMES: NameRule =
-    NameRule { longest: 64, punctuation: &['_', '-'], letter_first: false };
 
 const LONGEST_DESCRIPTION: usize = 1024;
 

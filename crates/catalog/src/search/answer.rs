@@ -2,6 +2,7 @@
 //! schema.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use haft_contract::did_you_mean;
 use haft_model::{DriverId, Lifecycle, ToolKey};
@@ -46,6 +47,8 @@ pub struct SearchResult {
 pub struct Match {
     /// Its id and major.
     pub tool: ToolKey,
+    /// The name that clients and models call it by.
+    pub name: Arc<str>,
     /// Its title for people.
     pub title: String,
     /// The beginning of its description.
@@ -61,7 +64,7 @@ pub struct Match {
 impl View {
     /// The tool of a name, if it is known here.
     pub fn find(&self, name: &str, snapshot: &Snapshot) -> Option<&ViewRow> {
-        self.get(snapshot.find(name)?.contract.key())
+        self.get(self.surface().find(name, snapshot).ok()?.contract.key())
     }
 
     /// Answers a search among what is seen: `select:name,name`, or words.
@@ -114,23 +117,20 @@ impl View {
                 Some(_) => {}
                 None => {
                     let few = answer.missing_names.len() < SUGGESTIONS;
-                    let near = few.then(|| self.nearest(name)).flatten();
+                    let near = few.then(|| self.nearest(name, snapshot)).flatten();
                     answer.missing_names.push((name.to_owned(), near));
                 }
             }
         }
     }
 
-    fn nearest(&self, name: &str) -> Option<String> {
+    fn nearest(&self, name: &str, snapshot: &Snapshot) -> Option<String> {
         let known = self.rows().filter(|row| self.may_be_found(&row.entry));
         let ids = known.map(|row| row.entry.contract.key().id.as_str());
-        did_you_mean(name, ids).map(str::to_owned)
+        did_you_mean(name, ids).map(|near| snapshot.spelled_like(name, near).to_owned())
     }
 
-    fn matched(
-        &self,
-        Hit { found, score, words }: Hit<std::sync::Arc<CatalogEntry>>,
-    ) -> Option<Match> {
+    fn matched(&self, Hit { found, score, words }: Hit<Arc<CatalogEntry>>) -> Option<Match> {
         Some(Match::of(self.get(found.contract.key())?, score, words))
     }
 
@@ -148,6 +148,7 @@ impl Match {
         let contract = &row.entry.contract;
         Match {
             tool: contract.key().clone(),
+            name: row.name.clone(),
             title: contract.title().to_owned(),
             description: beginning(&contract.tool.description),
             score,
@@ -228,7 +229,7 @@ impl Match {
     fn record(&self) -> Json {
         let mut record = json!({
             "tool_id": self.tool.to_string(),
-            "name": self.tool.id.as_str(),
+            "name": &*self.name,
             "title": self.title,
             "description": self.description,
             "score": (f64::from(self.score) * 1000.0).round() / 1000.0,

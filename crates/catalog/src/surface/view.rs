@@ -58,6 +58,8 @@ pub enum Provider {
 pub struct ViewRow {
     /// The tool's catalog entry.
     pub entry: Arc<CatalogEntry>,
+    /// The name that clients and models call it by.
+    pub name: Arc<str>,
     /// The tool's visibility.
     pub shown: Visibility,
 }
@@ -115,7 +117,9 @@ impl Surface {
                 let gone = |id: &DriverId| Some((id.clone(), moment.missing(id, entry)?));
                 missing.extend(named.filter_map(gone));
             }
-            rows.insert(entry.contract.key().clone(), ViewRow { entry: entry.clone(), shown });
+            let key = entry.contract.key();
+            let row = ViewRow { entry: entry.clone(), name: snapshot.wire_name(key), shown };
+            rows.insert(key.clone(), row);
         }
         let digest = digest(self, &rows);
         let left_out = rows.values().any(|row| row.shown == Visibility::Deferred);
@@ -161,10 +165,10 @@ fn not_ready(binding: &Binding, moment: &Moment<'_>) -> Option<&'static str> {
 }
 
 fn digest(surface: &Surface, rows: &BTreeMap<ToolKey, ViewRow>) -> Digest {
-    let seen = rows.iter().map(|(key, ViewRow { entry, shown })| {
+    let seen = rows.iter().map(|(key, ViewRow { entry, name, shown })| {
         // A part of a tool that the view hides can change without a new revision.
         let schema = (*shown == Visibility::Loaded).then(|| entry.schema_digest().as_str());
-        (key.to_string(), shown.name(), shown.reason(), schema)
+        (key.to_string(), &**name, shown.name(), shown.reason(), schema)
     });
     let seen: Vec<_> = seen.collect();
     Digest::of(&(&surface.scope, &surface.model, &surface.role, seen))
@@ -284,6 +288,7 @@ impl View {
             "reason": row.shown.reason(),
             "pending_provider_or_server": missing.first(),
             "selection_ref": format!("select:{key}"),
+            "native_ref": { "wire_name": &*row.name },
         });
         if let Some(fields) = record.as_object_mut() {
             fields.retain(|_, value| !value.is_null());

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod agent_tool;
 #[cfg(test)]
-mod contracts;
+pub(crate) mod contracts;
 #[cfg(test)]
 mod gemini;
 #[cfg(test)]

@@ -12,3 +12,4 @@ mod export;
 mod plan;
 mod route;
 mod surface;
+mod wire_names;

@@ -1,7 +1,7 @@
 //! Surface tests: what callers see of a catalog, and what search returns.
 
 #[cfg(test)]
-mod catalog;
+pub(crate) mod catalog;
 #[cfg(test)]
 mod loading;
 #[cfg(test)]

@@ -86,7 +86,7 @@ pub(super) async fn make(
 
 fn build(context: &Context, host: &Host, arguments: &Arguments) -> Result<Call> {
     let workspace = host.workspace();
-    let known = workspace.snapshot().find(&arguments.tool);
+    let known = workspace.snapshot().find_called(&arguments.tool, |_| true);
     let schema = known.map(|entry| entry.contract.model_schema()).unwrap_or_default();
     let mut call = Call::new(
         arguments.by.actor(context, host),

@@ -36,7 +36,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let today = command::today();
     let mut wanted: Vec<ToolKey> = Vec::new();
     for name in &arguments.tools {
-        match snapshot.find(name) {
+        match snapshot.find_called(name, |_| true) {
             Some(entry) => wanted.push(entry.contract.key().clone()),
             None => return output::stop(&snapshot.unknown(name), context.json),
         }
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
         ExportFormat::Mcp => Format::Mcp,
         ExportFormat::AgentTool => Format::AgentTool,
     };
-    let exported = export(format, &offers);
+    let exported = export(format, &offers, snapshot.wire_names());
     output::json(&exported.document)?;
     for lost in &exported.degradations {
         output::remark(format!("note: {}: {}: {}", lost.tool, lost.field, lost.reason));

@@ -23,7 +23,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let host = command::open(context, StoreChoice::Memory)?;
     let workspace = host.workspace();
     let snapshot = workspace.snapshot();
-    let Some(entry) = snapshot.find(&arguments.tool) else {
+    let Some(entry) = snapshot.find_called(&arguments.tool, |_| true) else {
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
     let actor = who::caller(context, &host, arguments.actor);

@@ -45,7 +45,7 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit>
     let workspace = host.workspace();
     let snapshot = workspace.snapshot();
     let chosen: Vec<Arc<CatalogEntry>> = match &arguments.tool {
-        Some(name) => match snapshot.find(name) {
+        Some(name) => match snapshot.find_called(name, |_| true) {
             Some(entry) => vec![entry.clone()],
             None => return output::stop(&command::unknown(&workspace, name), context.json),
         },

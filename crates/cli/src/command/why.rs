@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(context: &Context, arguments: Arguments) -> Result<Exit> {
     let host = command::open(context, StoreChoice::IfPresent)?;
     let workspace = host.workspace();
-    let Some(entry) = workspace.snapshot().find(&arguments.tool) else {
+    let Some(entry) = workspace.snapshot().find_called(&arguments.tool, |_| true) else {
         return output::stop(&command::unknown(&workspace, &arguments.tool), context.json);
     };
     let input = arguments.input.read(&entry.contract.model_schema())?;

@@ -38,7 +38,7 @@ fn everything_server_answers_in_every_content_kind() {
     let output = stage.run(json!({"location": "Chicago"})).output();
     let value = output.structured.unwrap();
     assert!(value["temperature"].is_number() && value["conditions"].is_string(), "{value}");
-    assert_eq!(output.content, []);
+    assert_eq!(output.content, [Content::text(value.to_string())]);
     assert_eq!(output.native[0]["protocol_version"], json!("2025-11-25"));
     let mut stage = npm(Stage::reading("get-tiny-image", &[]), "server-everything", &[]);
     let output = stage.run(json!({})).output();
@@ -70,7 +70,7 @@ fn everything_server_reports_progress_and_respects_timeout() {
 fn everything_says_why_an_argument_is_wrong() {
     let mut stage = npm(Stage::reading("get-sum", &[]), "server-everything", &[]);
     let sum = stage.run(json!({"a": 2, "b": 3})).output();
-    assert_eq!(sum.structured.unwrap()["text"], json!("The sum of 2 and 3 is 5."));
+    assert_eq!(sum.content, [Content::text("The sum of 2 and 3 is 5.")]);
     let failure = stage.run(json!({"a": 2, "b": "x"})).failure();
     assert!(matches!(failure.stop.code, Code::ExecutionFailed | Code::InputValue));
     let failure = stage.run(json!({"a": 2})).failure();

@@ -42,7 +42,7 @@ impl StoreChoice {
             StoreChoice::IfPresent => false,
         };
         let (mut files, memory) = (workspace.store_files()?, Memory::load(workspace, identity));
-        let first = first_tool.and_then(|tool| workspace.snapshot().find(tool));
+        let first = first_tool.and_then(|tool| workspace.snapshot().find_called(tool, |_| true));
         let time = first.map(|entry| Duration::from_millis(entry.contract.tool.timeout_ms));
         files.open_timeout = time.map_or(files.open_timeout, |time| files.open_timeout.min(time));
         if !files.db.is_file() {

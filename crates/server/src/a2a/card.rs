@@ -25,9 +25,11 @@ pub(super) async fn show(
     let skills = offers.iter().map(|offer| {
         let (contract, tool) = (offer.contract, &offer.contract.tool);
         let action = contract.action.iter().map(|action| action.id.to_string());
-        let tags: Vec<String> = tool.tags.iter().map(ToString::to_string).chain(action).collect();
+        let tags = tool.tags.iter().map(ToString::to_string).chain(action);
+        // A skill has no place for the contract's id but its tags.
+        let tags: Vec<String> = tags.chain([contract.key().to_string()]).collect();
         json!({
-            "id": contract.key(),
+            "id": &*vista.snapshot.wire_name(contract.key()),
             "name": contract.title(),
             "description": tool.description,
             "tags": tags,

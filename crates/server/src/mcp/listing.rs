@@ -28,7 +28,7 @@ const MOST_LISTINGS: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     tools: Vec<Tool>,
-    /// Index of each tool in the list.
+    /// Index of each tool in the list, by every name that it can be called by.
     places: HashMap<String, usize>,
     /// Tools whose arguments headers repeat.
     repeating: HashSet<String>,
@@ -77,17 +77,17 @@ impl AppState {
 
 impl Listing {
     fn of(vista: &Vista) -> Listing {
-        let exported = export(Format::Mcp, &functions::offers(vista));
+        let names = vista.snapshot.wire_names();
+        let exported = export(Format::Mcp, &functions::offers(vista), names);
         let tools = exported.document.get("tools").cloned().unwrap_or_default();
         let mut tools: Vec<Tool> = serde_json::from_value(tools).unwrap_or_default();
         let partial = vista.view.defers();
         if partial {
-            // A contract with the name of one of ours is called by its id.
-            tools.retain(|tool| Own::named(&tool.name).is_none());
             tools.splice(0..0, deferred::tools().iter().cloned());
         }
         let places = tools.iter().enumerate();
         let places = places.map(|(place, tool)| (tool.name.to_string(), place)).collect();
+        let places = with_other_names(places, &exported.names, vista);
         let repeating = tools.iter().filter(|tool| has_headers(&tool.input_schema));
         let repeating = repeating.map(|tool| tool.name.to_string()).collect();
         Listing {
@@ -137,7 +137,7 @@ impl Listing {
         self.names.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
 
-    /// A tool by its listed name.
+    /// A tool by any name that it can be called by.
     pub(super) fn find(&self, name: &str) -> Option<&Tool> {
         self.tools.get(*self.places.get(name)?)
     }
@@ -150,13 +150,38 @@ impl Listing {
 
     /// Whether headers have to repeat arguments of a tool.
     pub(super) fn repeats_arguments(&self, name: &str) -> bool {
-        self.repeating.contains(name)
+        self.find(name).is_some_and(|tool| self.repeating.contains(&*tool.name))
     }
 
     /// Whether a tool has an output schema.
     pub(super) fn promises(&self, name: &str) -> bool {
         self.find(name).is_some_and(|tool| tool.output_schema.is_some())
     }
+}
+
+/// The places of tools by their wire names, and by their ids and their backends' names as well.
+fn with_other_names(
+    mut places: HashMap<String, usize>,
+    listed: &[(String, ToolKey)],
+    vista: &Vista,
+) -> HashMap<String, usize> {
+    let mut others: HashMap<String, HashSet<usize>> = HashMap::new();
+    for (name, key) in listed {
+        let (Some(row), Some(&place)) = (vista.view.get(key), places.get(name)) else { continue };
+        let backend = row.entry.backend_names().into_iter().map(str::to_owned);
+        for other in backend.chain([key.to_string()]) {
+            others.entry(other).or_default().insert(place);
+        }
+        if vista.snapshot.find(key.id.as_str()).is_some_and(|main| main.contract.key() == key) {
+            others.entry(key.id.to_string()).or_default().insert(place);
+        }
+    }
+    for (other, meant) in others {
+        if let (1, Some(place)) = (meant.len(), meant.into_iter().next()) {
+            places.entry(other).or_insert(place);
+        }
+    }
+    places
 }
 
 /// Whether a schema has a property that a header repeats.

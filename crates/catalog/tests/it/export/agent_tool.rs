@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use haft_catalog::WireNames;
 use haft_catalog::export::{Format, Offer, export};
 use haft_contract::{Contract, Driver};
 use haft_model::Lifecycle;
@@ -19,7 +20,7 @@ const KINDS: [(&str, &str); 4] = [
 
 fn records(contract: &Contract, driver: &Driver) -> Value {
     let offer = Offer { contract, driver: Some(driver), lifecycle: Lifecycle::Available };
-    export(Format::AgentTool, &[offer]).document
+    export(Format::AgentTool, &[offer], &WireNames::of([contract])).document
 }
 
 fn payment() -> Contract {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use haft_catalog::WireNames;
 use haft_catalog::export::{Export, Format, Offer, export};
 use haft_contract::{Contract, Driver, ParsedManifest, Report, Source};
 use haft_model::Lifecycle;
@@ -37,7 +38,7 @@ pub(crate) fn driver(id: &str, kind: &str, lines: &str) -> Arc<Driver> {
 /// An export of contracts that are available and have no driver.
 pub(crate) fn exported(format: Format, contracts: &[Contract]) -> Export {
     let offer = |contract| Offer { contract, driver: None, lifecycle: Lifecycle::Available };
-    export(format, &contracts.iter().map(offer).collect::<Vec<_>>())
+    export(format, &contracts.iter().map(offer).collect::<Vec<_>>(), &WireNames::of(contracts))
 }
 
 /// The word that stands in every internal field's name, and in nothing else.

@@ -143,6 +143,7 @@ fn surface_record_holds_four_disjoint_tool_sets() {
             "schema_version": "0.2.0", "tool_id": id, "name": name, "namespace": namespace,
             "schema_visibility": "deferred", "loading_state": state, "reason": reason,
             "selection_ref": format!("select:{id}"),
+            "native_ref": { "wire_name": format!("{namespace}_{name}") },
         })
     };
     let mut mail = deferred("mail.send@1", "send", "mail", "pending_provider", "pending_provider");

@@ -99,7 +99,7 @@ fn called(document: &Path, at: &str) -> usize {
     let tools: Value = serde_json::from_slice(&said("export mcp")).unwrap();
     let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
     let tools = tools["tools"].as_array().unwrap().iter();
-    let tools: Vec<&Value> = tools.filter(|tool| name(tool).starts_with("doc.")).collect();
+    let tools: Vec<&Value> = tools.filter(|tool| name(tool).starts_with("doc_")).collect();
     let calls = tools.iter().step_by(tools.len().div_ceil(SAMPLES).max(1)).map(|tool| {
         let input = folder.path().join("input.json");
         fs::write(&input, sample::of(&tool["inputSchema"]).to_string()).unwrap();

@@ -18,13 +18,13 @@ fn finishes(script: &'static str, python: &Python, over: Over) {
         match shown {
             Shown::All => assert_eq!(
                 script.next("tools"),
-                json!(["note.add", "note.count", "note.list", "note.read"])
+                json!(["note_add", "note_count", "note_list", "note_read"])
             ),
             Shown::Few => {
                 let mut ours = OURS;
                 ours.sort_unstable();
                 assert_eq!(script.next("tools"), json!(ours));
-                assert_eq!(script.next("found"), json!(["note.add", "note.list", "note.read"]));
+                assert_eq!(script.next("found"), json!(["note_add", "note_list", "note_read"]));
             }
         }
         let asked = script.raw("asked");

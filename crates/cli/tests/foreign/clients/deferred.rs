@@ -39,7 +39,7 @@ pub(crate) fn refused() -> Value {
             "sibling_caused": false,
         },
         "effect_state": "none",
-        "help": "search for `select:note.read@1` and load it, then call again",
+        "help": "load the schema of `note_read` (`tool_load`), then call again",
         "cause": { "reason": "deferred_until_discovered" },
     }))
 }
@@ -87,7 +87,7 @@ pub(crate) fn is_found(mut answer: Value) {
                 "matches": ["note.read@1"],
                 "match_details": [{
                     "tool_id": "note.read@1",
-                    "name": "note.read",
+                    "name": "note_read",
                     "title": "note.read",
                     "description": "Reads a note.",
                     "score": null,
@@ -114,7 +114,7 @@ pub(crate) fn finds_loads_and_calls(folder: &Folder, mut script: Script, version
     is_found(script.next("found"));
     let loaded = &script.next("loaded")["structuredContent"];
     assert_eq!(loaded["next_action"], "call", "{loaded:#}");
-    let notes = ["note.add", "note.count", "note.read"];
+    let notes = ["note_add", "note_count", "note_read"];
     assert_eq!(script.next("changed"), json!([&OURS[..], &notes].concat()));
     assert_eq!(script.next("read"), done("Oil the walnut tray.\n"));
     assert_eq!(script.next("read by ours"), done("Oil the walnut tray.\n"));

@@ -15,7 +15,7 @@ use crate::clients::notes::{Shown, approve, notes};
 use crate::clients::script::{Era, Over, Reached, without_ids};
 use crate::stage::{finished, json as answer, started};
 
-const ADD: [&str; 4] = ["--tool-name", "note.add", "--tool-args-json", r#"{"line":"Oiled."}"#];
+const ADD: [&str; 4] = ["--tool-name", "note_add", "--tool-args-json", r#"{"line":"Oiled."}"#];
 
 fn command(home: &Path, reached: &Reached, era: Era, arguments: &[&str]) -> Command {
     let mut command = Command::new(node());
@@ -93,14 +93,14 @@ fn looks_and_adds(era: Era, over: Over) {
     let tools = listed["tools"].as_array().unwrap().iter();
     let names = tools.filter_map(|tool| tool["name"].as_str());
     let names: Vec<_> = names.filter(|name| name.starts_with("note")).collect();
-    assert_eq!(names, ["note.add", "note.count", "note.list", "note.read"]);
-    let monday = ["--tool-name", "note.read", "--tool-args-json", r#"{"name":"monday"}"#];
+    assert_eq!(names, ["note_add", "note_count", "note_list", "note_read"]);
+    let monday = ["--tool-name", "note_read", "--tool-args-json", r#"{"name":"monday"}"#];
     let note = read(era, &printed(call(&monday)));
     assert_eq!(note, done("Oil the walnut tray.\n"));
     let added = adds(&folder, era, &|| call(&ADD));
     assert_eq!(read(era, &added), done("Oiled.\n"));
     assert_eq!(folder.read("canary.txt"), "Oiled.\n");
-    let counted = printed(call(&["--tool-name", "note.count"]));
+    let counted = printed(call(&["--tool-name", "note_count"]));
     assert_eq!(read(era, &counted), done("counting\ndone\n"));
 }
 
@@ -112,7 +112,7 @@ const ADD_BY_OURS: [&str; 4] = [
     "--tool-name",
     "call_write",
     "--tool-args-json",
-    r#"{"name":"note.add","arguments":{"line":"Oiled."}}"#,
+    r#"{"name":"note_add","arguments":{"line":"Oiled."}}"#,
 ];
 
 /// Searches, and is refused what it has not loaded.
@@ -120,7 +120,7 @@ fn finds_and_is_refused(call: &dyn Fn(&[&str]) -> Child, era: Era) {
     let words = r#"{"query":"read a note","limit":1}"#;
     let search = ["--tool-name", "tool_search", "--tool-args-json", words];
     is_found(read(era, &printed(call(&search))));
-    let monday = r#"{"name":"note.read","arguments":{"name":"monday"}}"#;
+    let monday = r#"{"name":"note_read","arguments":{"name":"monday"}}"#;
     let note = ["--tool-name", "call_read", "--tool-args-json", monday];
     assert_eq!(read(era, &printed(call(&note))), refused());
 }
@@ -133,10 +133,10 @@ fn finds_loads_and_adds(era: Era) {
     let session = if era == Era::Legacy { &SESSION[..] } else { &[] };
     let call = |arguments: &[&str]| begin(&[&["tools/call"], arguments, session].concat());
     finds_and_is_refused(&call, era);
-    let names = r#"{"names":["note.add","note.read"]}"#;
+    let names = r#"{"names":["note_add","note_read"]}"#;
     let loaded = printed(call(&["--tool-name", "tool_load", "--tool-args-json", names]));
     assert_eq!(loaded["structuredContent"]["next_action"], "call", "{loaded:#}");
-    let monday = r#"{"name":"note.read","arguments":{"name":"monday"}}"#;
+    let monday = r#"{"name":"note_read","arguments":{"name":"monday"}}"#;
     let note = printed(call(&["--tool-name", "call_read", "--tool-args-json", monday]));
     assert_eq!(read(era, &note), done("Oil the walnut tray.\n"));
     let added = adds(&folder, era, &|| call(&ADD_BY_OURS));

@@ -34,7 +34,7 @@ pub(crate) fn asks() -> Value {
 #[track_caller]
 fn looks_adds_and_counts(folder: &Folder, mut script: Script, version: &str) {
     assert_eq!(script.next("version"), version);
-    let tools = json!(["note.add", "note.count", "note.list", "note.read"]);
+    let tools = json!(["note_add", "note_count", "note_list", "note_read"]);
     assert_eq!(script.next("tools"), tools);
     assert_eq!(script.next("read"), done("Oil the walnut tray.\n"));
     let asked = script.raw("asked");

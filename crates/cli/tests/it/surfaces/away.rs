@@ -47,7 +47,7 @@ fn pending(why: &str) -> Value {
         "matches": ["radio.listen@1"],
         "match_details": [{
             "tool_id": "radio.listen@1",
-            "name": "radio.listen",
+            "name": "radio_listen",
             "title": "Listen",
             "description": "Listens to the radio.",
             "score": 1.0,
@@ -69,7 +69,7 @@ fn test_01_connecting_provider_is_reported_without_delaying_lists() {
     let folder = radio(&backend, "cat >/dev/null\n", "");
     let server = Server::of(&folder);
     let client = Client { server: &server, session: Some("s-1") };
-    assert!(client.listed().contains(&"radio.listen".to_owned()));
+    assert!(client.listed().contains(&"radio_listen".to_owned()));
     let call = json!({ "tool": "radio.listen", "async": true });
     assert_eq!(server.post("/v1/call", &call).status, 202);
     assert_eq!(away(&client), pending("connecting"));
@@ -77,7 +77,7 @@ fn test_01_connecting_provider_is_reported_without_delaying_lists() {
     let began = Instant::now();
     let listed = client.listed();
     assert!(began.elapsed() < Duration::from_secs(20), "the list took {:?}", began.elapsed());
-    assert!(!listed.contains(&"radio.listen".to_owned()), "{listed:?}");
+    assert!(!listed.contains(&"radio_listen".to_owned()), "{listed:?}");
     let loaded = client.call("tool_load", json!({ "names": ["radio.listen"] }));
     assert_eq!(
         loaded["structuredContent"]["refused"],
@@ -94,5 +94,5 @@ fn provider_with_open_circuit_breaker_is_reported_gone() {
     let failed = client.call("radio.listen", json!({}));
     assert_eq!(failed["isError"], true, "{failed:#}");
     assert_eq!(away(&client), pending("gone"));
-    assert!(!client.listed().contains(&"radio.listen".to_owned()));
+    assert!(!client.listed().contains(&"radio_listen".to_owned()));
 }

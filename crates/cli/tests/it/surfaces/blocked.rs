@@ -77,7 +77,7 @@ fn file_change_that_changes_session_surface_is_recorded() {
     let server = Server::of(&folder);
     let client = Client { server: &server, session: Some("s-1") };
     let before = client.listed();
-    assert!(before.contains(&"fs.read".to_owned()), "{before:?}");
+    assert!(before.contains(&"fs_read".to_owned()), "{before:?}");
     assert!(recorded(&folder).is_empty());
     let settings = folder.path().join("haft.toml");
     let text = fs::read_to_string(&settings).unwrap();
@@ -87,7 +87,7 @@ fn file_change_that_changes_session_surface_is_recorded() {
     let expected = [now("tool.surface.created", 1), now("tool.surface.updated", 2)];
     // It is recorded without another listing.
     crate::surfaces::eventually(|| (recorded(&folder) == expected).then_some(()));
-    assert!(!client.listed().contains(&"fs.read".to_owned()));
+    assert!(!client.listed().contains(&"fs_read".to_owned()));
     assert_eq!(recorded(&folder), expected);
 }
 
@@ -111,7 +111,7 @@ fn surface_excludes_tools_its_role_or_model_forbids() {
     assert_eq!(reason("long.read@1"), Some(&json!("model_unsupported")), "{record:#}");
     assert_eq!(reason("time.now@1"), None);
     let listed = Client { server: &server, session: None }.listed();
-    assert!(listed.contains(&"time.now".to_owned()) && !listed.contains(&"fs.write".to_owned()));
+    assert!(listed.contains(&"time_now".to_owned()) && !listed.contains(&"fs_write".to_owned()));
     // It is not only hidden.
     let call = json!({ "tool": "fs.write", "input": { "path": "a", "content": "b" } });
     let refused = server.post("/v1/call", &call).json();

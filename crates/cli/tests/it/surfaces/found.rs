@@ -16,7 +16,7 @@ const BUILTIN: usize = 6;
 fn forecast(state: &str) -> Value {
     let mut found = json!({
         "tool_id": "weather.forecast@1",
-        "name": "weather.forecast",
+        "name": "weather_forecast",
         "title": "weather.forecast",
         "description": "Does weather.forecast.",
         "score": 1.0,
@@ -78,7 +78,7 @@ fn test_01_small_surface_is_searched_loaded_and_called() {
 
     let loaded = client.call("tool_load", json!({ "names": ["weather.forecast", "nobody"] }));
     let tool = json!({
-        "name": "weather.forecast",
+        "name": "weather_forecast",
         "title": "weather.forecast",
         "description": "Does weather.forecast.",
         "inputSchema": { "type": "object", "properties": { CANARY: { "type": "integer" } } },
@@ -102,7 +102,7 @@ fn test_01_small_surface_is_searched_loaded_and_called() {
             "next_action": "call",
         })
     );
-    assert_eq!(client.listed(), [&OURS[..], &["weather.forecast"]].concat());
+    assert_eq!(client.listed(), [&OURS[..], &["weather_forecast"]].concat());
     assert_eq!(
         client.search("select:weather.forecast")["match_details"],
         json!([forecast("loaded")])
@@ -150,7 +150,9 @@ fn test_02_deferred_tool_is_refused_before_load() {
             "{refused:#}"
         );
         assert!(
-            refused["content"].to_string().contains("select:weather.forecast@1"),
+            refused["content"]
+                .to_string()
+                .contains("load the schema of `weather_forecast` (`tool_load`)"),
             "{refused:#}"
         );
         let id = refused["_meta"]["dev.haft/invocation-id"].as_str().unwrap();

@@ -111,7 +111,7 @@ fn tool_load_notifies_its_own_session_only() {
         assert_eq!(loaded["result"]["isError"], false, "{loaded:#}");
     };
     load(&one, "time.now");
-    assert_eq!((one.lists("time.now"), other.lists("time.now")), (true, false));
+    assert_eq!((one.lists("time_now"), other.lists("time_now")), (true, false));
     load(&other, "fs.list");
     // Each is told once: had the other been told of the first, it would be told twice.
     let told = |heard: &mpsc::Receiver<String>| {

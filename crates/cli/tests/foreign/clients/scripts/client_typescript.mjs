@@ -55,30 +55,30 @@ const add = { line: "Oiled." };
 
 async function lookAddAndCount() {
   tell("tools", (await names()).filter((name) => name.startsWith("note")));
-  tell("read", await call("note.read", monday));
-  tell("asked", await call("note.add", add));
+  tell("read", await call("note_read", monday));
+  tell("asked", await call("note_add", add));
   await heard.next();
-  tell("added", await call("note.add", add));
-  tell("again", await call("note.add", add));
-  tell("counted", await call("note.count", {}, { onprogress }));
+  tell("added", await call("note_add", add));
+  tell("again", await call("note_add", add));
+  tell("counted", await call("note_count", {}, { onprogress }));
   tell("progress", progress);
 }
 
 async function findLoadAndCall() {
-  const added = { name: "note.add", arguments: add };
+  const added = { name: "note_add", arguments: add };
   tell("tools", await names());
-  tell("refused", await call("note.read", monday));
+  tell("refused", await call("note_read", monday));
   tell("found", await call("tool_search", { query: "read a note", limit: 1 }));
-  tell("loaded", await call("tool_load", { names: ["note.add", "note.count", "note.read"] }));
+  tell("loaded", await call("tool_load", { names: ["note_add", "note_count", "note_read"] }));
   await changed;
   tell("changed", await names());
-  tell("read", await call("note.read", monday));
-  tell("read by ours", await call("call_read", { name: "note.read", arguments: monday }));
+  tell("read", await call("note_read", monday));
+  tell("read by ours", await call("call_read", { name: "note_read", arguments: monday }));
   tell("too much", await call("call_read", added));
   tell("asked", await call("call_write", added));
   await heard.next();
   tell("added", await call("call_write", added));
-  tell("counted", await call("call_read", { name: "note.count" }, { onprogress }));
+  tell("counted", await call("call_read", { name: "note_count" }, { onprogress }));
   tell("progress", progress);
 }
 

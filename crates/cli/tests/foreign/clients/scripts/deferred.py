@@ -6,7 +6,7 @@ import asyncio
 from talk import dumped, tell, wait
 
 MONDAY = {"name": "monday"}
-ADD = {"name": "note.add", "arguments": {"line": "Oiled."}}
+ADD = {"name": "note_add", "arguments": {"line": "Oiled."}}
 PATIENCE = 30
 
 
@@ -14,14 +14,14 @@ async def find_load_and_call(version, names, call, changed):
     """By a client's own way to list and to call; `changed` is set when it hears of another list."""
     tell("version", version)
     tell("tools", await names())
-    tell("refused", dumped(await call("note.read", MONDAY)))
+    tell("refused", dumped(await call("note_read", MONDAY)))
     tell("found", dumped(await call("tool_search", {"query": "read a note", "limit": 1})))
-    wanted = {"names": ["note.add", "note.count", "note.read"]}
+    wanted = {"names": ["note_add", "note_count", "note_read"]}
     tell("loaded", dumped(await call("tool_load", wanted)))
     await asyncio.wait_for(changed.wait(), PATIENCE)
     tell("changed", await names())
-    tell("read", dumped(await call("note.read", MONDAY)))
-    by_ours = {"name": "note.read", "arguments": MONDAY}
+    tell("read", dumped(await call("note_read", MONDAY)))
+    by_ours = {"name": "note_read", "arguments": MONDAY}
     tell("read by ours", dumped(await call("call_read", by_ours)))
     tell("too much", dumped(await call("call_read", ADD)))
     tell("asked", dumped(await call("call_write", ADD)))
@@ -32,5 +32,5 @@ async def find_load_and_call(version, names, call, changed):
     async def heard(done, total, message):
         progress.append([done, total, message])
 
-    tell("counted", dumped(await call("call_read", {"name": "note.count"}, heard)))
+    tell("counted", dumped(await call("call_read", {"name": "note_count"}, heard)))
     tell("progress", progress)

@@ -6,7 +6,7 @@ import json
 
 from talk import SERVER, tell, wait
 
-NOTES = ["note.list", "note.read", "note.add"]
+NOTES = ["note_list", "note_read", "note_add"]
 
 
 def value(heard):
@@ -45,12 +45,12 @@ def move(tools, heard):
 def task(heard, call):
     """What is to be done, as soon as there are tools for it."""
     if not heard:
-        return call("note.list", {})
+        return call("note_list", {})
     if len(heard) == 1:
-        return call("note.read", {"name": text(heard[0]).split()[0]})
+        return call("note_read", {"name": text(heard[0]).split()[0]})
     if len(heard) == 3:
         tell("asked", heard[2])
         wait()
     if len(heard) < 4:
-        return call("note.add", {"line": "Oiled."})
+        return call("note_add", {"line": "Oiled."})
     return None, f"{text(heard[1]).strip()} {text(heard[3]).strip()}"

@@ -47,16 +47,16 @@ async def look_add_and_count(version, names, call):
     """What every client does that is shown every tool."""
     tell("version", version)
     tell("tools", [name for name in await names() if name.startswith("note")])
-    tell("read", dumped(await call("note.read", {"name": "monday"})))
+    tell("read", dumped(await call("note_read", {"name": "monday"})))
     add = {"line": "Oiled."}
-    tell("asked", dumped(await call("note.add", add)))
+    tell("asked", dumped(await call("note_add", add)))
     wait()
-    tell("added", dumped(await call("note.add", add)))
-    tell("again", dumped(await call("note.add", add)))
+    tell("added", dumped(await call("note_add", add)))
+    tell("again", dumped(await call("note_add", add)))
     progress = []
 
     async def heard(done, total, message):
         progress.append([done, total, message])
 
-    tell("counted", dumped(await call("note.count", {}, heard)))
+    tell("counted", dumped(await call("note_count", {}, heard)))
     tell("progress", progress)
