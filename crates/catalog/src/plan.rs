@@ -166,7 +166,7 @@ pub enum Sender {
 }
 
 impl CatalogEntry {
-    /// Parses an input: fills in defaults, normalises numbers, and checks that the sender may send
+    /// Parses an input: drops nulls that stand for nothing, fills in defaults, normalises numbers, and checks that the sender may send
     /// it. A number that would lose precision is refused from every sender.
     pub fn parse(&self, mut input: Value, sender: Sender) -> Result<Value, Stop> {
         let internal = self.contract.internal.iter().filter(|_| sender == Sender::Caller);
@@ -184,6 +184,7 @@ impl CatalogEntry {
             Sender::Caller => &schemas.input,
             Sender::Host => &schemas.whole_input,
         };
+        haft_notation::without_nulls(&mut input, &self.contract.tool.inputs);
         schema.fill(&mut input);
         settle_numbers(&mut input).map_err(|flaw| flaw.stop())?;
         match schema.check(&input) {

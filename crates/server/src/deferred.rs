@@ -92,7 +92,10 @@ impl Own {
                     "type": "object",
                     "properties": {
                         "name": { "type": "string", "description": "The name or id of the tool." },
-                        "arguments": { "type": "object", "description": "Its input, as its schema says." },
+                        "arguments": {
+                            "type": "object", "additionalProperties": true,
+                            "description": "Its input, as its schema says.",
+                        },
                     },
                     "required": ["name"],
                     "additionalProperties": false,

@@ -1,7 +1,6 @@
 //! Function calling: runs the calls in a model's reply and answers in its provider's format.
 
 mod anthropic;
-mod arguments;
 mod gemini;
 mod openai;
 
@@ -197,7 +196,6 @@ pub(crate) async fn call(
     let offered = provider.offered(&desk, &viewer);
     let names: HashMap<String, String> =
         offered.export.names.into_iter().map(|(name, key)| (name, key.to_string())).collect();
-    let seen = desk.runtime.see(&viewer);
     let native = refs(&headers, "POST", "/v1/functions");
     let mut answered: Vec<(FunctionCall, Option<ModelReply>)> = Vec::new();
     let mut wanted: BTreeMap<Option<Tier>, Vec<(usize, Call)>> = BTreeMap::new();
@@ -219,7 +217,7 @@ pub(crate) async fn call(
             Ok((tier, name, arguments)) => {
                 asked.arguments = arguments;
                 let tool = names.get(&name).unwrap_or(&name);
-                let mut call = made(&actor, tool, &asked, &seen);
+                let mut call = made(&actor, tool, &asked);
                 call.flaw = flaw;
                 call.native = native.clone();
                 call.native.insert(0, known_by);
@@ -245,12 +243,11 @@ pub(crate) async fn call(
 }
 
 /// The call that a model asked for.
-fn made(actor: &Actor, tool: &str, asked: &FunctionCall, seen: &Vista) -> Call {
+fn made(actor: &Actor, tool: &str, asked: &FunctionCall) -> Call {
     let mut call = Call::new(actor.clone(), tool.to_owned(), json!({}));
-    let entry = seen.view.find(tool, &seen.snapshot).map(|row| &row.entry);
-    match arguments::fitting(&asked.arguments, entry) {
-        FunctionArguments::Text(text) => call.sent = Some(text),
-        FunctionArguments::Value(value) => call.input = value,
+    match &asked.arguments {
+        FunctionArguments::Text(text) => call.sent = Some(text.clone()),
+        FunctionArguments::Value(value) => call.input = value.clone(),
     }
     call.channel = "functions";
     call

@@ -55,16 +55,44 @@ fn is_object(schema: &Json) -> bool {
     schema.get("type").and_then(Json::as_str) == Some("object")
 }
 
-/// The schema with an object for every property; until 2025-11-25 `true` and `false` were refused.
+/// The schema with an object for every property, since `true` and `false` were refused until
+/// 2025-11-25, and with `additionalProperties` for open objects, which clients take for empty ones.
 fn spelled_out(mut schema: Json) -> Json {
+    spell_properties(&mut schema);
+    schema
+}
+
+fn spell_properties(schema: &mut Json) {
     if let Some(Json::Object(properties)) = schema.get_mut("properties") {
         for property in properties.values_mut() {
             match property {
                 Json::Bool(true) => *property = json!({}),
                 Json::Bool(false) => *property = json!({ "not": {} }),
-                _ => {}
+                _ => spell_open(property),
             }
         }
     }
-    schema
+    if let Some(items) = schema.get_mut("items") {
+        spell_open(items);
+    }
+}
+
+fn spell_open(schema: &mut Json) {
+    const CLOSING: [&str; 8] = [
+        "properties",
+        "patternProperties",
+        "additionalProperties",
+        "unevaluatedProperties",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "oneOf",
+    ];
+    spell_properties(schema);
+    if let Json::Object(fields) = schema
+        && fields.get("type").and_then(Json::as_str) == Some("object")
+        && !CLOSING.iter().any(|keyword| fields.contains_key(*keyword))
+    {
+        fields.insert("additionalProperties".to_owned(), json!(true));
+    }
 }

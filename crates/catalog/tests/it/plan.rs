@@ -116,6 +116,15 @@ fn schema_violation_names_pointer_rule_and_value() {
 }
 
 #[test]
+fn null_of_optional_input_plans_the_same_call() {
+    let absent = plan(json!({"to": "ana", "text": "hello"})).unwrap();
+    let null = plan(json!({"to": "ana", "text": "hello", "colour": null, "stamp": null})).unwrap();
+    assert_eq!(null.digest, absent.digest);
+    let required = plan(json!({"to": null, "text": "hello"})).unwrap_err();
+    assert_eq!((required.code, required.field.as_deref()), (Code::InputSchema, Some("/to")));
+}
+
+#[test]
 fn an_internal_field_is_refused_at_any_depth() {
     let stop = plan(json!({"to": "a", "text": "b", "stamp": {"serial": "x"}})).unwrap_err();
     assert_eq!((stop.code, stop.field.as_deref()), (Code::InputSchema, Some("/stamp/serial")));

@@ -94,3 +94,34 @@ fn reference_to_the_meta_schema_is_accepted_once() {
     let hidden = json!({ "properties": { "properties": { "$ref": "http://json-schema.org/draft-07/schema#" } } });
     assert_eq!(faults(hidden)[0].0, "/properties/properties/$ref");
 }
+
+#[test]
+fn quoted_numbers_and_booleans_are_refused_with_advice() {
+    let properties = json!({
+        "n": { "type": "integer" }, "x": { "type": ["number", "null"] }, "b": { "type": "boolean" },
+        "o": { "type": "object" }, "s": { "type": "array" },
+    });
+    let schema = Schema::compile(&json!({ "properties": properties })).unwrap();
+    let cases = [
+        (
+            json!({ "n": "12" }),
+            r#""12" is not of type "integer"; send 12 without the quotes around it"#,
+        ),
+        (json!({ "n": "1.5" }), r#""1.5" is not of type "integer""#),
+        (json!({ "n": "12 pieces" }), r#""12 pieces" is not of type "integer""#),
+        (
+            json!({ "b": "true" }),
+            r#""true" is not of type "boolean"; send true without the quotes around it"#,
+        ),
+        (
+            json!({ "s": "[1]" }),
+            r#""[1]" is not of type "array"; send [1] without the quotes around it"#,
+        ),
+        (json!({ "o": "null" }), r#""null" is not of type "object""#),
+    ];
+    for (value, message) in cases {
+        assert_eq!(schema.violations(&value)[0].message, message);
+    }
+    let found = schema.violations(&json!({ "x": " 1.5" }));
+    assert!(found[0].message.ends_with("; send 1.5 without the quotes around it"), "{found:?}");
+}

@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 
 use haft_model::SchemaViolation;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
@@ -54,6 +55,7 @@ impl Violation {
         let message = written(error, LONGEST_TEXT)
             .or_else(|_| written(&error.masked(), LONGEST_TEXT))
             .unwrap_or_else(|cut| cut);
+        let message = message + &unquoted(error).unwrap_or_default();
         Violation {
             pointer: written(error.instance_path(), LONGEST_TEXT).unwrap_or_else(|cut| cut),
             rule: error.kind().keyword().to_owned(),
@@ -66,6 +68,28 @@ impl Violation {
         let value = self.value.as_str().map_or(LONGEST_VALUE, str::len);
         self.pointer.len() + self.rule.len() + self.message.len() + value
     }
+}
+
+/// What to send instead of a text that holds a value of the type that was expected, such as `"12"`.
+/// We convert no type: `"007"` may be a name, and a record says what was sent.
+fn unquoted(error: &ValidationError<'_>) -> Option<String> {
+    let ValidationErrorKind::Type { kind } = error.kind() else { return None };
+    let text = error.instance().as_str().filter(|text| text.len() <= LONGEST_VALUE)?.trim();
+    let value: Value = serde_json::from_str(text).ok()?;
+    let expects = |name: &str| match kind {
+        TypeKind::Single(kind) => kind.as_str() == name,
+        TypeKind::Multiple(kinds) => kinds.iter().any(|kind| kind.as_str() == name),
+    };
+    let is_expected = match &value {
+        Value::Bool(_) => expects("boolean"),
+        Value::Number(number) => {
+            expects("number") || expects("integer") && (number.is_i64() || number.is_u64())
+        }
+        Value::Array(_) => expects("array"),
+        Value::Object(_) => expects("object"),
+        Value::Null | Value::String(_) => false,
+    };
+    is_expected.then(|| format!("; send {text} without the quotes around it"))
 }
 
 /// The violations of a value.

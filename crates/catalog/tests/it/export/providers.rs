@@ -250,3 +250,23 @@ fn mcp_tools_fit_the_published_schemas() {
         }
     }
 }
+
+#[test]
+fn mcp_export_says_that_open_objects_are_open() {
+    let inputs = json!({"type": "object", "properties": {
+        "any": {"type": "object"},
+        "inner": {"type": "object", "properties": {"any": {"type": "object"}}},
+        "list": {"type": "array", "items": {"type": "object"}},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    }});
+    let export = exported(Format::Mcp, &[contract("a.b", "1.0.0", &inputs, "")]);
+    let (_, schema) = tools(Format::Mcp, &export).remove(0);
+    let open = json!({"type": "object", "additionalProperties": true});
+    let expected = json!({"type": "object", "properties": {
+        "any": open,
+        "inner": {"type": "object", "properties": {"any": open}},
+        "list": {"type": "array", "items": open},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    }});
+    assert_eq!(schema, expected);
+}
