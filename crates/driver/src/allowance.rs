@@ -16,7 +16,18 @@ pub struct Allowance {
 #[derive(Clone, Copy, Debug)]
 enum Hand {
     Until(Instant),
-    Left(Duration),
+    /// Paused with this much time left, as many times as there are open questions.
+    Left(Duration, usize),
+}
+
+/// A pause of an allowance; dropping it resumes.
+#[derive(Debug)]
+pub struct Pause(Allowance);
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        self.0.go_on();
+    }
 }
 
 impl Allowance {
@@ -31,19 +42,21 @@ impl Allowance {
         Allowance { deadline, hand }
     }
 
-    /// Pauses the deadline; no effect on a fixed or paused one.
-    pub fn hold(&self) {
+    /// Pauses the deadline until each pause is dropped; no effect on a fixed one.
+    pub fn pause(&self) -> Pause {
         self.turn(|hand| match hand {
-            Hand::Until(end) => Hand::Left(end.saturating_duration_since(now())),
-            still => still,
+            Hand::Until(end) => Hand::Left(end.saturating_duration_since(now()), 1),
+            Hand::Left(left, pauses) => Hand::Left(left, pauses + 1),
         });
+        Pause(self.clone())
     }
 
-    /// Resumes with the remaining time.
-    pub fn go_on(&self) {
+    /// Ends one pause; the last one resumes with the remaining time.
+    fn go_on(&self) {
         self.turn(|hand| match hand {
-            Hand::Left(left) => Hand::Until(now() + left),
-            going => going,
+            Hand::Left(left, pauses) if pauses > 1 => Hand::Left(left, pauses - 1),
+            Hand::Left(left, _) => Hand::Until(now() + left),
+            going @ Hand::Until(_) => going,
         });
     }
 
@@ -67,7 +80,7 @@ impl Allowance {
                     _ = changed.changed() => {}
                 },
                 // `self` owns the sender, so the pause can always end.
-                Hand::Left(_) => drop(changed.changed().await),
+                Hand::Left(..) => drop(changed.changed().await),
             }
         }
     }
@@ -86,10 +99,11 @@ mod tests {
     async fn time_stands_still_while_people_are_asked() {
         let second = Duration::from_secs(1);
         let time = Allowance::holdable(Instant::now() + second);
-        time.hold();
+        let (form, other) = (time.pause(), time.pause());
+        drop(other);
         let held = tokio::time::timeout(second * 60, time.over()).await;
         assert!(held.is_err(), "it stands still");
-        time.go_on();
+        drop(form);
         let over = tokio::time::timeout(second * 2, time.over()).await;
         assert!(over.is_ok(), "it goes on with what was left");
     }

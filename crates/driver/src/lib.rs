@@ -23,7 +23,7 @@ use std::pin::Pin;
 use haft_model::{Plan, Stop, ToolKey};
 use serde_json::Value;
 
-pub use allowance::Allowance;
+pub use allowance::{Allowance, Pause};
 pub use attempt::Attempt;
 pub use backend::{Backend, BackendNews, BackendRequest, UPSTREAM_REQUEST};
 pub use caller::{Abilities, Caller, Inquiry, InquiryKind, Remark};

@@ -137,8 +137,9 @@ impl CallContext<'_> {
         (running.effect.mutates, running.effect.state) = (mutates, effect);
         running.effect.clearance =
             submitted.map(|at| self.recorder.clearance(&self.runtime.options, &at));
-        if self.people_fill_in(&running) {
-            (running.people, running.timer.left) = (true, Allowance::holdable(until.into_std()));
+        running.people = self.people_fill_in(&running);
+        if running.people || running.is_asked() {
+            running.timer.left = Allowance::holdable(until.into_std());
         }
         let outcome = self.drive(&mut running, permitted).await;
         self.withdraw_forms(&mut running, "the attempt ended before it was answered");

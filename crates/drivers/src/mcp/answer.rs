@@ -2,11 +2,12 @@
 
 use haft_driver::{Failure, Output, ValueSource};
 use haft_model::{Cause, CauseDetail, Code, Content, EffectState, Stop};
-use rmcp::model::{CreateTaskResult, ElicitRequestParams, InputRequiredResult};
+use rmcp::model::CreateTaskResult;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::backend::InputRequired;
 use super::blocks;
 use super::client_handler::question;
 use super::fault::RequestFault;
@@ -19,7 +20,7 @@ use crate::web::MOST_BYTES;
 pub(super) enum ToolResponse {
     Complete(ToolResult),
     /// The server asks for input before it goes on.
-    InputRequired(InputRequiredResult),
+    InputRequired(InputRequired),
     /// A task goes on with the call.
     Task(CreateTaskResult),
 }
@@ -196,12 +197,11 @@ pub(super) fn failed(mut result: ToolResult, entry: &McpEntry, effect: EffectSta
 }
 
 /// Refuses an elicitation of a tool where the caller cannot answer; the tool has done nothing yet.
-pub(super) fn asks(result: &InputRequiredResult, entry: &McpEntry) -> Stop {
-    let requests = serde_json::to_value(&result.input_requests).unwrap_or_default();
-    let asked = requests.as_object().into_iter().flatten().find_map(|(_, request)| {
-        let asked = request.get("params")?;
-        ElicitRequestParams::deserialize(asked).ok().map(|_| question(asked))
+pub(super) fn asks(result: &InputRequired, entry: &McpEntry) -> Stop {
+    let asked = result.input_requests.values().find_map(|request| {
+        (request.get("method")? == "elicitation/create").then_some(question(request.get("params")?))
     });
+    let requests = Value::Object(result.input_requests.clone());
     unanswerable(&entry.tool, asked.as_deref().unwrap_or_default())
         .because(Cause::running().with(CauseDetail::InputRequests(requests)))
 }

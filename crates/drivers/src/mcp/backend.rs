@@ -8,7 +8,8 @@ use haft_driver::{
     Attempt, Backend, BackendNews, BackendRequest, BoxFuture, Failure, Inquiry, InquiryKind, Output,
 };
 use haft_model::{Cause, CauseDetail, Code, EffectState, JsonRpcError, Stop};
-use rmcp::model::{ErrorData, InputRequiredResult, JsonObject, SubscriptionFilter};
+use rmcp::model::{ErrorData, JsonObject, SubscriptionFilter};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
@@ -27,6 +28,16 @@ pub(super) const MOST_ROUNDS: usize = 10;
 
 /// Concurrent resource subscriptions per driver; a further one is not opened.
 const MOST_SUBSCRIPTIONS: usize = 256;
+
+/// A result that requires input. Its requests stay as the server made them: the library refuses
+/// pages without an id, which 2026-07-28 gives none, and schemas that it does not know.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InputRequired {
+    #[serde(default)]
+    pub(super) input_requests: JsonObject,
+    pub(super) request_state: Option<String>,
+}
 
 impl Backend for Mcp {
     fn request<'a>(
@@ -73,7 +84,7 @@ impl Mcp {
             if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
                 return Ok(Output::read(result));
             }
-            let asks: InputRequiredResult =
+            let asks: InputRequired =
                 serde_json::from_value(result).map_err(|_| refused(&RequestFault::Undecodable))?;
             let answers = answers(attempt, &asks).await?;
             let brought =
@@ -147,11 +158,9 @@ pub(super) fn asks_too_often() -> Stop {
 /// Asks the caller the inputs that a server requires before it continues.
 pub(super) async fn answers(
     attempt: &Attempt<'_>,
-    asks: &InputRequiredResult,
+    asks: &InputRequired,
 ) -> Result<BTreeMap<String, Value>, Failure> {
-    let requests = serde_json::to_value(&asks.input_requests).unwrap_or_default();
-    let Value::Object(requests) = requests else { return Ok(BTreeMap::new()) };
-    let inquiries = requests.into_iter().map(|(name, mut request)| {
+    let inquiries = asks.input_requests.clone().into_iter().map(|(name, mut request)| {
         let params = request.get_mut("params").map(Value::take).unwrap_or_default();
         let page = params.get("mode").and_then(Value::as_str) == Some("url");
         let kind = match request.get("method").and_then(Value::as_str) {

@@ -7,14 +7,14 @@ use haft_driver::{Attempt, Failure, Output};
 use haft_model::{Cause, CauseDetail, Code, EffectState, JsonRpcError, Stop};
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{
-    CallToolRequestParams, ErrorCode, ErrorData, InputRequiredResult, InputResponses, JsonObject,
-    NumberOrString, ProgressToken, RequestMetaObject,
+    CallToolRequestParams, ErrorCode, ErrorData, InputResponses, JsonObject, NumberOrString,
+    ProgressToken, RequestMetaObject,
 };
 use serde_json::{Map, Value, json};
 
 use super::Mcp;
 use super::answer::{self, ToolResponse};
-use super::backend::{MOST_ROUNDS, answers, asks_too_often};
+use super::backend::{InputRequired, MOST_ROUNDS, answers, asks_too_often};
 use super::client::ClientRequest;
 use super::connection::Connection;
 use super::fault::RequestFault;
@@ -162,7 +162,7 @@ impl<'a> McpCall<'a> {
     /// Asks the caller the inputs that the server requires; until then the server has done nothing.
     async fn inquire(
         &self,
-        asks: InputRequiredResult,
+        asks: InputRequired,
         before: &AnswerRound,
     ) -> Result<AnswerRound, Failure> {
         if before.rounds >= MOST_ROUNDS {

@@ -158,10 +158,14 @@ impl ClientHandler {
         if !self.able.kinds.contains(&kind) {
             return None;
         }
+        let asking;
         let call = match call {
             Some(call) => call,
             // Approvers must know which call a form is about, so it waits until one call is left.
-            None if self.able.people && kind == InquiryKind::Form => in_flight.only().await?,
+            None if self.able.people && kind == InquiryKind::Form => {
+                asking = in_flight.only().await?;
+                asking.call.clone()
+            }
             None => in_flight.newest()?,
         };
         let inquiry = Inquiry { kind, params };

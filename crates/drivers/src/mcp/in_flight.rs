@@ -55,7 +55,7 @@ pub(super) enum CallReport {
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     state: Mutex<InFlightState>,
-    /// Notified whenever a request ends.
+    /// Notified whenever a request ends or asks.
     ended: Notify,
 }
 
@@ -74,6 +74,8 @@ struct RequestEntry {
     mailbox: Option<Arc<Mailbox>>,
     /// The last progress.
     progress: f64,
+    /// Whether its caller has an open question.
+    is_asking: bool,
 }
 
 /// A report and the call that it goes to.
@@ -106,7 +108,8 @@ impl InFlight {
         if state.is_over {
             return false;
         }
-        let entry = RequestEntry { call, mailbox, progress: f64::NEG_INFINITY };
+        let progress = f64::NEG_INFINITY;
+        let entry = RequestEntry { call, mailbox, progress, is_asking: false };
         state.requests.insert(id, entry);
         true
     }
@@ -174,23 +177,58 @@ impl InFlight {
         self.state().requests.values().rev().find_map(|entry| entry.call.clone())
     }
 
-    /// The only call, once all others ended; `None` after a while.
-    pub(super) async fn only(&self) -> Option<CallContext> {
+    /// The only call without an open question, once all other calls ended or ask; `None` after a
+    /// while. A call whose form is open waits for it, so another form is another call's.
+    pub(super) async fn only(&self) -> Option<AskingCall<'_>> {
         let alone = async {
             loop {
-                let ended = self.ended.notified();
-                let calls = self.state().requests.values().filter(|e| e.call.is_some()).count();
-                if calls <= 1 {
-                    return self.newest();
+                let mut changed = std::pin::pin!(self.ended.notified());
+                changed.as_mut().enable();
+                if let Ok(found) = self.alone() {
+                    return found;
                 }
-                ended.await;
+                changed.await;
             }
         };
         tokio::time::timeout(ALONE, alone).await.ok().flatten()
     }
 
+    /// Marks the one call that may ask; an error where there are several.
+    fn alone(&self) -> Result<Option<AskingCall<'_>>, ()> {
+        let mut state = self.state();
+        let calls = state.requests.values().filter(|entry| entry.call.is_some());
+        let idle = calls.filter(|entry| !entry.is_asking).count();
+        if idle > 1 {
+            return Err(());
+        }
+        let mut newest = state.requests.iter_mut().rev();
+        let found =
+            newest.find(|(_, entry)| entry.call.is_some() && (idle == 0 || !entry.is_asking));
+        let Some((id, entry)) = found else { return Ok(None) };
+        entry.is_asking = true;
+        // Other forms may have waited for this one to have a call.
+        self.ended.notify_waiters();
+        let (id, call) = (*id, entry.call.clone());
+        Ok(call.map(|call| AskingCall { in_flight: self, id, call }))
+    }
+
     fn state(&self) -> MutexGuard<'_, InFlightState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call with an open question; dropping it closes the question.
+pub(super) struct AskingCall<'a> {
+    in_flight: &'a InFlight,
+    id: i64,
+    pub(super) call: CallContext,
+}
+
+impl Drop for AskingCall<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.in_flight.state().requests.get_mut(&self.id) {
+            entry.is_asking = false;
+        }
     }
 }
 
@@ -256,5 +294,30 @@ impl Mailbox {
 
     fn mail(&self) -> MutexGuard<'_, Mail> {
         self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> Option<CallContext> {
+        Some(CallContext::read(Link::new().0))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn open_form_holds_up_no_other_form() {
+        let in_flight = InFlight::default();
+        in_flight.register(1, call(), None);
+        let first = in_flight.only().await.unwrap();
+        in_flight.register(2, call(), None);
+        let second = in_flight.only().await.unwrap();
+        assert_eq!((first.id, second.id), (1, 2));
+        // Neither of two calls without a form is known to be the one that asks.
+        in_flight.register(3, call(), None);
+        in_flight.register(4, call(), None);
+        assert!(in_flight.only().await.is_none());
+        in_flight.remove(3);
+        assert_eq!(in_flight.only().await.unwrap().id, 4);
     }
 }

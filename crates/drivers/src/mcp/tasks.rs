@@ -9,14 +9,13 @@ use haft_driver::{Failure, Output};
 use haft_model::{Code, EffectState, Progress};
 use rmcp::model::{
     CancelTaskParams, DetailedTask, ErrorData, GetTaskParams, GetTaskResult, InputRequests,
-    InputRequiredResult, InputResponses, JsonObject, RequestMetaObject, Task, TaskPayload,
-    UpdateTaskParams,
+    InputResponses, JsonObject, RequestMetaObject, Task, TaskPayload, UpdateTaskParams,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::answer::{self, ToolResponse, ToolResult};
-use super::backend::answers;
+use super::backend::{InputRequired, answers};
 use super::call::McpCall;
 use super::client::{ClientRequest, FAREWELL, decode};
 use super::connection::Connection;
@@ -126,7 +125,11 @@ impl McpCall<'_> {
             let effect = self.effect(EffectState::Unknown);
             Failure { effect, ..failure }
         };
-        let asks = InputRequiredResult::new(Some(asked), None);
+        let input_requests = match serde_json::to_value(asked) {
+            Ok(Value::Object(requests)) => requests,
+            Ok(_) | Err(_) => JsonObject::new(),
+        };
+        let asks = InputRequired { input_requests, request_state: None };
         if !self.can_be_asked() {
             let stop = answer::asks(&asks, &self.entry);
             return Err(begun(Failure::new(stop, EffectState::Unknown)));

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use haft_driver::{BoxFuture, Failure, Inquiry};
+use haft_driver::{BoxFuture, Failure, Inquiry, Pause};
 use haft_ledger::QuestionRecord;
 use haft_model::{
     Code, Decision, EffectState, ElicitationForm, Event, InputEnded, Layer, Opinion, Progress,
@@ -51,6 +51,8 @@ pub(super) struct OpenForms<'m> {
 struct OpenForm {
     name: String,
     question: Question,
+    /// The call's time stands still until the form is closed.
+    _pause: Pause,
 }
 
 impl OpenForms<'_> {
@@ -195,8 +197,8 @@ impl CallContext<'_> {
             self.recorder.note(Event::InputEnded(InputEnded { question, state, reason }));
             return Err(stop);
         }
-        running.asked.open = Some(OpenForm { name, question });
-        running.timer.left.hold();
+        let _pause = running.timer.left.pause();
+        running.asked.open = Some(OpenForm { name, question, _pause });
         Ok(())
     }
 
@@ -331,9 +333,8 @@ impl CallContext<'_> {
     }
 
     fn close_form(&mut self, running: &mut Running<'_>, ended: FormOutcome) {
-        let Some(OpenForm { name, question }) = running.asked.open.take() else { return };
+        let Some(OpenForm { name, question, .. }) = running.asked.open.take() else { return };
         running.asked.prompting = None;
-        running.timer.left.go_on();
         let FormOutcome { state, answer, reason, stop } = ended;
         self.recorder.note(Event::InputEnded(InputEnded { question: question.id, state, reason }));
         running.asked.unanswered = stop;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_driver::{Abilities, Caller, Cancel, Inquiry, InquiryKind, Remark};
-use haft_model::{Cause, CauseDetail, ClientAbility, Code, Progress, Reported, Stop};
+use haft_model::{Cause, CauseDetail, ClientAbility, Code, EffectState, Progress, Reported, Stop};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -35,6 +36,11 @@ impl Running<'_> {
         }
     }
 
+    /// Whether the backend may ask the caller anything.
+    pub(super) fn is_asked(&self) -> bool {
+        self.caller.as_ref().is_some_and(|caller| !caller.abilities().kinds.is_empty())
+    }
+
     /// Whether the caller itself answers this kind of inquiry.
     fn caller_answers(&self, inquiry: &Inquiry) -> bool {
         let able = |caller: &Arc<dyn Caller>| caller.abilities().kinds.contains(&inquiry.kind);
@@ -43,8 +49,9 @@ impl Running<'_> {
 }
 
 impl CallContext<'_> {
-    /// Asks the caller in a separate task: the call can still be cancelled, and its time goes on.
-    /// Forms that people fill in go to the inbox.
+    /// Asks the caller in a separate task, so that the call can still be cancelled. Its time stands
+    /// still meanwhile, for as long as a form may stay open. Forms that people fill in go to the
+    /// inbox.
     pub(super) async fn ask_caller(
         &mut self,
         running: &mut Running<'_>,
@@ -70,20 +77,30 @@ impl CallContext<'_> {
         };
         let message = Some("the backend asks the caller".to_owned());
         self.progressed(running, Progress { message, ..Progress::default() }, None).await;
+        let form = self.runtime.options.form;
+        if running.effect.state == EffectState::Submitted {
+            // The backend waits as long as the caller may, and may commit after that.
+            self.extend_submission(form);
+        }
+        let asking = CallerInquiry { caller, closing: running.closing.clone(), form };
+        let pause = running.timer.left.pause();
         if forms.is_empty() {
-            let closing = running.closing.clone();
             tokio::spawn(async move {
-                let answers = asked_until(&closing, caller.ask(others)).await;
-                drop(aside);
+                let (mut reply, kept) = (reply, (aside, pause));
+                let answers = asking.answers(others, &mut reply).await;
+                drop(kept);
                 let _ = reply.send(answers);
             });
             return;
         }
         // The caller comes first: one that does not wait for the inbox leaves once people are
         // asked.
-        let (sender, others_answered) = oneshot::channel();
-        let closing = running.closing.clone();
-        tokio::spawn(async move { sender.send(asked_until(&closing, caller.ask(others)).await) });
+        let (mut sender, others_answered) = oneshot::channel();
+        tokio::spawn(async move {
+            let answers = asking.answers(others, &mut sender).await;
+            drop(pause);
+            sender.send(answers)
+        });
         let (answers, others) = (BTreeMap::new(), Some(others_answered));
         running.asked.add(Forms { left: forms, others, answers, reply, aside });
     }
@@ -96,14 +113,37 @@ impl CallContext<'_> {
     }
 }
 
-/// The caller's answers, or a refusal at shutdown: a client may take unbounded time.
-async fn asked_until(closing: &Cancel, asking: impl Future<Output = Answers>) -> Answers {
-    tokio::select! {
-        biased;
-        answers = asking => answers,
-        () = closing.cancelled() => {
-            Err(Stop::new(Code::CanceledCaller, "haft is about to stop")
-                .help("call again once it is back"))
+/// The question of a backend to a caller, which may take unbounded time.
+struct CallerInquiry {
+    caller: Arc<dyn Caller>,
+    closing: Cancel,
+    /// How long the caller may take.
+    form: Duration,
+}
+
+impl CallerInquiry {
+    /// The caller's answers, or a refusal once the time is over, at shutdown, or when the backend
+    /// does not wait any more.
+    async fn answers(
+        &self,
+        asked: BTreeMap<String, Inquiry>,
+        waiting: &mut oneshot::Sender<Answers>,
+    ) -> Answers {
+        tokio::select! {
+            biased;
+            answers = self.caller.ask(asked) => answers,
+            () = tokio::time::sleep(self.form) => {
+                let seconds = self.form.as_secs_f64();
+                let words = format!("the caller did not answer the backend within {seconds} s");
+                Err(Stop::new(Code::ApprovalExpired, words).help("call it again, and answer in time"))
+            }
+            () = self.closing.cancelled() => {
+                Err(Stop::new(Code::CanceledCaller, "haft is about to stop")
+                    .help("call again once it is back"))
+            }
+            () = waiting.closed() => {
+                Err(Stop::new(Code::CanceledCaller, "the backend does not wait for it any more"))
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use haft_catalog::Viewer;
 use haft_model::{Actor, Call, Envelope};
 use haft_runtime::{Background, CallOptions};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolRequestParams, CallToolResponse};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ServerResult};
 use serde_json::{Value, json};
 
 use super::answer::OutputPromise;
@@ -78,18 +78,21 @@ impl Dispatcher {
         &self,
         request: CallToolRequestParams,
         by: &Requester,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         let listing = by.listing(&self.desk, &request.name);
         let (conversation, closing) = match self.desk.begin_call(request, by, listing).await? {
-            CallStart::Answered(answer) => return Ok(*answer),
+            CallStart::Answered(answer) => return Ok((*answer).into()),
             CallStart::Called(RunningCall { conversation, closing }) => (conversation, closing),
         };
         match self.desk.converse(conversation, closing.bound.as_ref(), by).await? {
-            ConversationEnd::Asks(asks) => Ok(CallToolResponse::InputRequired(*asks)),
-            ConversationEnd::Done(envelope) => closing.answer(&self.desk, &envelope).await,
+            ConversationEnd::Asks(asks) => Ok(*asks),
+            ConversationEnd::Done(envelope) => {
+                Ok(closing.answer(&self.desk, &envelope).await?.into())
+            }
             ConversationEnd::Left(left) => {
                 let (envelope, conversation) = *left;
-                Box::pin(closing.left(&self.desk, &envelope, conversation)).await
+                let left = Box::pin(closing.left(&self.desk, &envelope, conversation)).await?;
+                Ok(left.into())
             }
         }
     }

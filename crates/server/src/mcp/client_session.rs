@@ -9,8 +9,8 @@ use haft_driver::{Abilities, InquiryKind};
 use haft_model::ClientClock;
 use rmcp::ErrorData;
 use rmcp::model::{
-    CustomRequest, InitializeRequestParams, LoggingLevel, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage, ServerRequest,
+    CancelledNotification, CancelledNotificationParam, CustomRequest, InitializeRequestParams,
+    LoggingLevel, ProtocolVersion, RequestId, ServerJsonRpcMessage, ServerRequest,
 };
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -107,23 +107,34 @@ impl ClientSession {
         self.ready.load(Ordering::Relaxed)
     }
 
-    /// Sends a request to the client, and waits for its answer.
+    /// Sends a request to the client, and waits for its answer. Once `gone` resolves, the client is
+    /// told that none is wanted any more.
     pub(super) async fn ask(
         &self,
         outbox: &Outbox,
         method: &'static str,
         params: Option<Value>,
+        gone: impl Future<Output = ()>,
     ) -> Result<Value, String> {
         let id = RequestId::Number(self.next_question.fetch_add(1, Ordering::Relaxed));
         let (reply, answer) = oneshot::channel();
         self.questions().insert(id.clone(), reply);
         let _question = OpenQuestion { session: self, id: id.clone() };
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        outbox.send(ServerJsonRpcMessage::request(request, id)).await;
-        match answer.await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(error.message.into_owned()),
-            Err(_) => Err("the connection closed".to_owned()),
+        outbox.send(ServerJsonRpcMessage::request(request, id.clone())).await;
+        let unwanted = "the backend does not wait for it any more";
+        tokio::select! {
+            biased;
+            answer = answer => match answer {
+                Ok(Ok(value)) => Ok(value),
+                Ok(Err(error)) => Err(error.message.into_owned()),
+                Err(_) => Err("the connection closed".to_owned()),
+            },
+            () = gone => {
+                let params = CancelledNotificationParam::new(Some(id), Some(unwanted.to_owned()));
+                outbox.notify(CancelledNotification::new(params).into()).await;
+                Err(unwanted.to_owned())
+            }
         }
     }
 

@@ -13,20 +13,20 @@ use haft_driver::{Abilities, BoxFuture, Caller, Cancel, Inquiry, InquiryKind, Re
 use haft_model::{Actor, Call, Code, Envelope, Question, Reported, Stop};
 use haft_runtime::{CallOptions, Leave, Patience, Prompt, Receipt, Reply};
 use rmcp::ErrorData;
-use rmcp::model::{InputRequests, InputRequiredResult};
+use rmcp::model::ServerResult;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::asking::{self, ApprovalForm};
+use super::asking::{self, ApprovalForm, InputRequests};
 use super::client_session::ClientSession;
 use super::requester::{Lifecycle, Requester};
 use super::response_deadline::ResponseDeadline;
 use super::suspended::SuspensionKey;
 use crate::AppState;
 
-/// Most buffered events; a slower client loses progress and nothing else.
+/// Most buffered events; a slower client loses progress and log messages, and nothing else.
 const MOST_NEWS: usize = 64;
 
 pub(super) type Answers = Result<BTreeMap<String, Value>, Stop>;
@@ -66,7 +66,7 @@ pub(super) enum ConversationEnd {
     /// The call continues without its client.
     Left(Box<(Envelope, Conversation)>),
     /// The client has to ask its user and resume.
-    Asks(Box<InputRequiredResult>),
+    Asks(Box<ServerResult>),
 }
 
 /// Cancellation guard: cancels the call when dropped without being satisfied.
@@ -227,7 +227,7 @@ impl AppState {
                     }
                 }
                 Some(CallEvent::Remark(remark)) => Box::pin(by.remark(remark)).await,
-                Some(CallEvent::Asked { asked, reply }) => match &by.lifecycle {
+                Some(CallEvent::Asked { asked, mut reply }) => match &by.lifecycle {
                     Lifecycle::SelfContained(_) if bound.is_some() => {
                         conversation.wait_for(asking::requests(asked), reply);
                     }
@@ -237,7 +237,8 @@ impl AppState {
                     }
                     Lifecycle::Session(session) => {
                         let asked_at = Instant::now();
-                        let answers = Box::pin(ask_unless_cancelled(session, asked, by)).await?;
+                        let asking = ask_unless_cancelled(session, asked, by, &mut reply);
+                        let answers = Box::pin(asking).await?;
                         deadline.asked_for(asked_at.elapsed());
                         let _ = reply.send(answers);
                     }
@@ -259,14 +260,15 @@ impl AppState {
     }
 }
 
-/// Asks a client of 2025, unless it cancels the request meanwhile.
+/// Asks a client of 2025, unless it cancels the request meanwhile, or the call ends.
 async fn ask_unless_cancelled(
     session: &ClientSession,
     asked: BTreeMap<String, Inquiry>,
     by: &Requester,
+    reply: &mut oneshot::Sender<Answers>,
 ) -> Result<Answers, ErrorData> {
     tokio::select! {
-        answers = asking::ask(session, &by.outbox, asked) => Ok(answers),
+        answers = asking::ask(session, &by.outbox, asked, reply.closed()) => Ok(answers),
         () = by.cancelled() => Err(ErrorData::internal_error("the call was called off", None)),
     }
 }

@@ -118,7 +118,7 @@ impl Dispatcher {
                 format!("there is no method `{}`", frame.method),
                 None,
             )),
-            Some(Method::CallTool) => Ok(self.call_tool(frame.into_tool_call()?, by).await?.into()),
+            Some(Method::CallTool) => self.call_tool(frame.into_tool_call()?, by).await,
             // The futures of all others are boxed, to keep that of a call small.
             Some(other) => Box::pin(self.other(other, frame, by)).await,
         }
@@ -131,7 +131,7 @@ impl Dispatcher {
         by: &Requester,
     ) -> Result<ServerResult, ErrorData> {
         Ok(match method {
-            Method::CallTool => self.call_tool(frame.into_tool_call()?, by).await?.into(),
+            Method::CallTool => self.call_tool(frame.into_tool_call()?, by).await?,
             Method::ListTools => self.list_tools(&frame, by)?,
             Method::Discover => ServerResult::DiscoverResult(protocol::discover()),
             Method::Ping => ServerResult::empty(()),
@@ -141,7 +141,7 @@ impl Dispatcher {
             }
             Method::GetPrompt => {
                 let params = frame.read_params::<GetPromptRequestParams>()?;
-                self.get_prompt(params, by).await?.into()
+                self.get_prompt(params, by).await?
             }
             Method::ListPrompts => ServerResult::ListPromptsResult(self.list_prompts(by).await),
             Method::ListResources => {
@@ -152,7 +152,7 @@ impl Dispatcher {
             }
             Method::ReadResource => {
                 let params = frame.read_params::<ReadResourceRequestParams>()?;
-                self.read_resource(params, by).await?.into()
+                self.read_resource(params, by).await?
             }
             Method::Listen => {
                 let params = frame.read_params::<SubscriptionsListenRequestParams>()?;
@@ -240,7 +240,8 @@ fn in_version(mut result: ServerResult, by: &Lifecycle) -> Result<ServerResult, 
 /// the client loses the whole result.
 fn for_session(mut result: ServerResult) -> Result<ServerResult, ErrorData> {
     match &mut result {
-        ServerResult::InputRequiredResult(_) => {
+        // Only a result that requires input is one that the library does not type.
+        ServerResult::CustomResult(_) => {
             let words = "a result that requires input needs protocol version 2026-07-28";
             return Err(ErrorData::invalid_request(words, None));
         }

@@ -40,7 +40,10 @@ pub(super) fn follow(desk: &Arc<AppState>, id: InvocationId, mut conversation: C
         while let Some(news) = conversation.next().await {
             match news {
                 CallEvent::Asked { asked, reply } => {
-                    desk.inquiries.ask(&id, asking::requests(asked), reply);
+                    let requests = asking::requests(asked).into_iter();
+                    let requests = requests
+                        .filter_map(|(name, request)| Some((name, asking::task_request(request)?)));
+                    desk.inquiries.ask(&id, requests.collect(), reply);
                 }
                 // The ledger has the progress and the result.
                 CallEvent::Progress(_) | CallEvent::Remark(_) | CallEvent::Left(_) => {}

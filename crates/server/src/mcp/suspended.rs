@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use haft_model::{Actor, Digest};
 use rmcp::ErrorData;
-use rmcp::model::{InputRequiredResult, RequestStateCodec, SealOptions};
+use rmcp::model::{RequestStateCodec, SealOptions, ServerResult};
 use serde_json::{Value, json};
 
+use super::asking;
 use super::conversation::Conversation;
 
 /// How long a client may take to resume.
@@ -35,11 +36,7 @@ impl SuspendedCalls {
     }
 
     /// Suspends a call until its client resumes it; returns the result that asks the client.
-    pub(super) fn keep(
-        &self,
-        conversation: Conversation,
-        bound: &SuspensionKey,
-    ) -> InputRequiredResult {
+    pub(super) fn keep(&self, conversation: Conversation, bound: &SuspensionKey) -> ServerResult {
         let asked = conversation.unanswered().filter(|asked| !asked.is_empty()).cloned();
         let name = self.count.fetch_add(1, Ordering::Relaxed).to_string();
         let mut held = self.held();
@@ -49,7 +46,7 @@ impl SuspendedCalls {
         drop(held);
         let options = SealOptions::new().associated_data(bound.0.as_bytes()).ttl(PATIENCE);
         let state = self.seal.seal_with(name.as_bytes(), &options);
-        InputRequiredResult::new(asked, Some(state))
+        asking::input_required(asked, &state)
     }
 
     /// The call that a client resumes.

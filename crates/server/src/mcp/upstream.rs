@@ -10,7 +10,7 @@ use haft_driver::{BoxFuture, UPSTREAM_REQUEST};
 use haft_model::Envelope;
 use haft_runtime::CallOptions;
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, InputRequiredResult, InputResponses};
+use rmcp::model::{ErrorCode, InputResponses, ServerResult};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ pub(super) struct UpstreamInputs {
 /// Outcome of an upstream request.
 pub(super) enum UpstreamReply<T> {
     Complete(T),
-    Asks(InputRequiredResult),
+    Asks(Box<ServerResult>),
 }
 
 impl Dispatcher {
@@ -119,7 +119,7 @@ impl Dispatcher {
             }
         };
         match self.desk.converse(conversation, Some(&bound), by).await? {
-            ConversationEnd::Asks(asks) => Ok(UpstreamReply::Asks(*asks)),
+            ConversationEnd::Asks(asks) => Ok(UpstreamReply::Asks(asks)),
             ConversationEnd::Done(envelope) => value(*envelope).map(UpstreamReply::Complete),
             ConversationEnd::Left(left) => value(left.0).map(UpstreamReply::Complete),
         }

@@ -4,7 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{
     CacheScope, CompleteRequestParams, CompleteResult, GetPromptRequestParams, GetPromptResponse,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ReadResourceRequestParams,
-    ReadResourceResponse,
+    ReadResourceResponse, ServerResult,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -55,16 +55,18 @@ impl Dispatcher {
         &self,
         request: ReadResourceRequestParams,
         by: &Requester,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         if request.uri.starts_with(resources::OURS) {
-            return self.read_payload(&request.uri, &by.actor).await;
+            return Ok(self.read_payload(&request.uri, &by.actor).await?.into());
         }
         let params = json!({ "uri": request.uri });
         let brought =
             UpstreamInputs { answers: request.input_responses, state: request.request_state };
         match self.first("resources/read", params, brought, by).await? {
-            Some(UpstreamReply::Complete(result)) => Ok(ReadResourceResponse::Complete(result)),
-            Some(UpstreamReply::Asks(asks)) => Ok(asks.into()),
+            Some(UpstreamReply::Complete(result)) => {
+                Ok(ReadResourceResponse::Complete(result).into())
+            }
+            Some(UpstreamReply::Asks(asks)) => Ok(*asks),
             None => {
                 let words = format!("there is no resource `{}`", request.uri);
                 Err(ErrorData::resource_not_found(words, Some(json!({ "uri": request.uri }))))
@@ -85,13 +87,13 @@ impl Dispatcher {
         &self,
         request: GetPromptRequestParams,
         by: &Requester,
-    ) -> Result<GetPromptResponse, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         let params = lean(json!({ "name": request.name, "arguments": request.arguments }));
         let brought =
             UpstreamInputs { answers: request.input_responses, state: request.request_state };
         match self.first("prompts/get", params, brought, by).await? {
-            Some(UpstreamReply::Complete(result)) => Ok(GetPromptResponse::Complete(result)),
-            Some(UpstreamReply::Asks(asks)) => Ok(asks.into()),
+            Some(UpstreamReply::Complete(result)) => Ok(GetPromptResponse::Complete(result).into()),
+            Some(UpstreamReply::Asks(asks)) => Ok(*asks),
             None => {
                 let words = format!("there is no prompt `{}`", request.name);
                 Err(ErrorData::invalid_params(words, None))

@@ -1,13 +1,18 @@
 //! Elicitation tests: forms that a backend wants filled in while a call runs, answered, declined or
 //! left.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft_driver::{Attempt, BoxFuture, Failure, Inquiry, InquiryKind, Output};
+use haft_driver::{
+    Abilities, Attempt, BoxFuture, Caller, Cancel, Failure, Inquiry, InquiryKind, Output, Remark,
+};
 use haft_ledger::{QuestionFilter, QuestionRecord, RunFilter};
-use haft_model::{Call, Code, EffectState, Envelope, QuestionState, ResultStatus, Status, Stop};
+use haft_model::{
+    Call, Code, EffectState, Envelope, QuestionState, Reported, ResultStatus, Status, Stop,
+};
 use haft_runtime::{
     AnswerOutcome, CallOptions, CancelAnswer, Leave, Patience, Reply, StoppedClock,
 };
@@ -36,7 +41,7 @@ fn asks(attempt: Attempt<'_>, schema: Value) -> BoxFuture<'_, Result<Output, Fai
         if writes {
             attempt.link.submit().await?;
         }
-        assert!(attempt.abilities.people && attempt.abilities.kinds.contains(&InquiryKind::Form));
+        assert!(attempt.abilities.kinds.contains(&InquiryKind::Form));
         let params = json!({
             "mode": "form", "message": "How many\u{202e} rooms?\u{1b}[2J", "requestedSchema": schema,
         });
@@ -372,4 +377,74 @@ async fn recovery_closes_orphaned_form_without_resending_write() {
         assert_eq!(late.code, Code::Conflict, "{tool}");
         checked(&stage, envelope).await;
     }
+}
+
+/// A client that shows forms, and answers them after a while or never.
+struct Client {
+    abilities: Abilities,
+    after: Option<Duration>,
+}
+
+impl Client {
+    fn answering(after: Option<Duration>) -> Arc<Client> {
+        let abilities = Abilities { kinds: [InquiryKind::Form].into(), ..Abilities::default() };
+        Arc::new(Client { abilities, after })
+    }
+}
+
+impl Caller for Client {
+    fn abilities(&self) -> &Abilities {
+        &self.abilities
+    }
+
+    fn ask(
+        &self,
+        asked: BTreeMap<String, Inquiry>,
+    ) -> BoxFuture<'_, Result<BTreeMap<String, Value>, Stop>> {
+        Box::pin(async move {
+            let Some(after) = self.after else { return std::future::pending().await };
+            tokio::time::sleep(after).await;
+            let filled_in = json!({"action": "accept", "content": {"count": 2}});
+            Ok(asked.into_keys().map(|name| (name, filled_in.clone())).collect())
+        })
+    }
+
+    fn progress(&self, _: &Reported) {}
+
+    fn remark(&self, _: Remark) {}
+}
+
+async fn called_by(stage: &Stage, client: Arc<Client>, cancel: Cancel) -> Envelope {
+    let options = CallOptions { caller: Some(client), cancel, ..CallOptions::default() };
+    stage.host.runtime().call(Call::new(stage.agent(), "book", json!({})), options).await
+}
+
+#[tokio::test]
+async fn timeout_is_paused_while_the_caller_fills_in() {
+    let stage = hotel().open();
+    let client = Client::answering(Some(Duration::from_millis(500)));
+    let envelope = called_by(&stage, client, Cancel::new()).await;
+    let told = json!({"action": "accept", "content": {"count": 2}});
+    assert_eq!((&envelope.error, &envelope.structured_content), (&None, &Some(told)));
+    checked(&stage, &envelope).await;
+}
+
+#[tokio::test]
+async fn unanswered_and_cancelled_forms_open_no_circuit() {
+    let stage = hotel().options(|options| options.form = Duration::from_millis(20)).open();
+    for _ in 0..6 {
+        let envelope = called_by(&stage, Client::answering(None), Cancel::new()).await;
+        let error = envelope.error.unwrap();
+        let words = "the caller did not answer the backend within 0.02 s";
+        assert_eq!((error.error_code, error.message.as_str()), (Code::ApprovalExpired, words));
+    }
+    for _ in 0..6 {
+        let cancel = Cancel::new();
+        cancel.cancel();
+        let envelope = called_by(&stage, Client::answering(None), cancel).await;
+        assert!(envelope.is_error);
+    }
+    let client = Client::answering(Some(Duration::ZERO));
+    let envelope = called_by(&stage, client, Cancel::new()).await;
+    assert_eq!(envelope.status, ResultStatus::Succeeded, "{:?}", envelope.error);
 }

@@ -1,7 +1,12 @@
 //! Elicitation and approval over MCP: what callers are asked, and who may answer.
 
+use std::sync::Arc;
+
+use haft::StoreChoice;
 use haft_model::{InvocationId, QuestionId, Role};
 use haft_runtime::Reply;
+use haft_server::ClientLimits;
+use haft_testkit::Folder;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -106,4 +111,22 @@ async fn client_without_elicitation_is_told_where_to_answer() {
     let told = tokio::time::timeout(PATIENCE, ended).await.unwrap();
     let text = told["text"].as_str().unwrap();
     assert_eq!(serde_json::from_str::<Value>(text).unwrap(), answers());
+}
+
+#[tokio::test]
+async fn unanswered_form_is_withdrawn_at_client_of_2025() {
+    let settings = "[workspace]\nname = \"stage\"\n[limits]\nform_ms = 50\n";
+    let folder = Arc::new(Folder::new().file("haft.toml", settings));
+    let stage = Stage::over(folder, StoreChoice::Memory, ClientLimits::default()).await;
+    let mut ana = stage.person().await;
+    let params = json!({ "name": "curious", "arguments": {} });
+    ana.say(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })).await;
+    let asked = ana.hear().await;
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let withdrawn = ana.hear().await;
+    assert_eq!(withdrawn["method"], "notifications/cancelled", "{withdrawn}");
+    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    let done = ana.hear().await;
+    assert_eq!((&done["id"], &done["result"]["isError"]), (&json!(1), &json!(true)), "{done}");
+    assert!(done.to_string().contains("approval.expired"), "{done}");
 }
