@@ -43,6 +43,9 @@ pub struct Abilities {
     pub people: bool,
     /// Minimum level of log messages that the client wants; `None` for none.
     pub remarks: Option<String>,
+    /// The client holds a session in which a backend may send it requests while a call runs, as MCP
+    /// up to 2025-11-25 has it.
+    pub in_session: bool,
     /// The client accepts slow backends: it polls for the result, or waits without a limit.
     pub patient: bool,
 }

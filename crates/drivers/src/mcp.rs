@@ -327,6 +327,17 @@ fn stopped(stop: Stop) -> Failure {
     unsent(while_running(stop))
 }
 
+/// What some client of ours may declare. Servers list tools only for clients that have what the tools
+/// need, so an import that declared less would not see them.
+fn every_ability() -> Abilities {
+    let told = json!({
+        "elicitation": { "form": {}, "url": {} },
+        "sampling": { "tools": {}, "context": {} },
+        "roots": { "listChanged": true },
+    });
+    Abilities { told, ..Abilities::default() }
+}
+
 /// Lists a server's tools for the import of a manifest, of which only what says where the server is
 /// and what it may touch counts. The answer holds `tools`,
 /// `serverInfo`, `protocolVersion` and `instructions`.
@@ -346,7 +357,7 @@ pub async fn list(
             Inside::new(written, &opening, &mcp.place, &TargetGuard::default()).map(Arc::new)
         };
         let meant = mcp.meant(inside, None).await.map_err(|failure| failure.stop)?;
-        let connection = mcp.connect(&meant, &Abilities::default()).await?;
+        let connection = mcp.connect(&meant, &every_ability()).await?;
         let (tools, _) = tools::all(connection.client()).await?;
         let about = connection.about();
         Ok(json!({

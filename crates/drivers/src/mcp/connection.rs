@@ -16,10 +16,11 @@ use tokio::task::AbortHandle;
 
 use super::client::McpClient;
 use super::client_handler::ClientHandler;
-use super::era::{self, Era, ServerEra};
+use super::era::{self, Era, HandshakeOrder, ServerEra};
 use super::fault::RequestFault;
 use super::handshake::HandshakeFault;
 use super::http_transport::HttpTransport;
+use super::pool_key::asks_caller;
 use super::stderr_capture::LastWords;
 use super::stdio_transport::StdioTransport;
 use super::tools::{Tools, Witness, one_line};
@@ -65,6 +66,15 @@ impl ConnectionKey<'_> {
     fn handler(&self) -> ClientHandler {
         ClientHandler::new(self.abilities, self.news.clone())
     }
+
+    /// Whether the server may ask a client that holds a session.
+    fn in_session(&self) -> bool {
+        self.abilities.in_session && asks_caller(self.abilities)
+    }
+
+    fn order(&self) -> HandshakeOrder {
+        era::handshake_order(self.known.get(), self.version, self.in_session())
+    }
 }
 
 /// Why the handshake failed; only a silent server is retried, in the legacy era.
@@ -82,18 +92,22 @@ impl From<Unmet> for Stop {
 }
 
 impl Connection {
-    /// Starts a program and connects over stdio. A program that ends during the modern handshake is
-    /// started once more with the legacy handshake.
+    /// Starts a program and connects over stdio. A program that ends during the first handshake is
+    /// started once more with the other one.
     pub(super) async fn start(
         confined: ConfinedProgram,
         walls: &Walls,
         wanted: &ConnectionKey<'_>,
     ) -> Result<Connection, Stop> {
-        match Connection::started(confined.clone(), walls, wanted, wanted.known.get()).await {
-            Err(Unmet::Silent(_)) if wanted.known.get().is_none() => {
-                Ok(Connection::started(confined, walls, wanted, Some(Era::Legacy)).await?)
+        let order = wanted.order();
+        match (
+            Connection::started(confined.clone(), walls, wanted, order).await,
+            order.after_exit(),
+        ) {
+            (Err(Unmet::Silent(_)), Some(other)) => {
+                Ok(Connection::started(confined, walls, wanted, other).await?)
             }
-            other => Ok(other?),
+            (started, _) => Ok(started?),
         }
     }
 
@@ -101,7 +115,7 @@ impl Connection {
         confined: ConfinedProgram,
         walls: &Walls,
         wanted: &ConnectionKey<'_>,
-        era: Option<Era>,
+        order: HandshakeOrder,
     ) -> Result<Connection, Unmet> {
         let refused = |why| Unmet::Refused(not_started(&why));
         let (confined, custody) = confined.guarded(walls).await.map_err(refused)?;
@@ -116,7 +130,7 @@ impl Connection {
         })?;
         let stdin = StdioTransport::new(stdin);
         let client = McpClient::of_program(stdin, said, words.clone(), wanted.handler());
-        match greet(client, wanted, era).await {
+        match greet(client, wanted, order).await {
             Ok(mut connection) => {
                 (connection.process, connection.words) = (Some(running), words);
                 connection.custody = custody;
@@ -138,7 +152,7 @@ impl Connection {
         wanted: &ConnectionKey<'_>,
     ) -> Result<Connection, Stop> {
         let client = McpClient::of_server(http, wanted.handler());
-        Ok(greet(client, wanted, wanted.known.get()).await?)
+        Ok(greet(client, wanted, wanted.order()).await?)
     }
 
     pub(super) fn client(&self) -> &McpClient {
@@ -259,9 +273,8 @@ impl Drop for Connection {
 async fn greet(
     client: McpClient,
     wanted: &ConnectionKey<'_>,
-    era: Option<Era>,
+    order: HandshakeOrder,
 ) -> Result<Connection, Unmet> {
-    let order = era::handshake_order(era, wanted.version);
     client.handshake(order).await.map_err(|fault| unmet(fault, wanted))?;
     let about = client.about().cloned().ok_or_else(|| {
         Unmet::Refused(Stop::new(Code::OutputInvalid, "the server does not say who it is"))
@@ -269,7 +282,11 @@ async fn greet(
     let agreed = about.protocol_version.as_str();
     era::check(agreed, wanted.version, wanted.driver).map_err(Unmet::Refused)?;
     let tools = Tools::of(&client).await.map_err(Unmet::Refused)?;
-    wanted.known.learn(Some(Era::of(&about.protocol_version)));
+    let era = Era::of(&about.protocol_version);
+    // That a server follows the era of one client says nothing about the eras that it speaks.
+    if era == Era::Modern || order != HandshakeOrder::InitializeThenDiscover {
+        wanted.known.learn(Some(era));
+    }
     let mut made = Connection {
         native: native(&about),
         with_tasks: with_tasks(client.handler(), &about),

@@ -45,17 +45,45 @@ pub(super) enum HandshakeOrder {
     Initialize,
     Discover,
     DiscoverThenInitialize,
+    InitializeThenDiscover,
 }
 
-/// The handshake for a server: of its era, or discovery with fallback.
-pub(super) fn handshake_order(known: Option<Era>, wanted: Option<&str>) -> HandshakeOrder {
+impl HandshakeOrder {
+    /// The handshake for a program that exited during the first one; `None` where there is no other.
+    pub(super) fn after_exit(self) -> Option<HandshakeOrder> {
+        match self {
+            HandshakeOrder::DiscoverThenInitialize => Some(HandshakeOrder::Initialize),
+            HandshakeOrder::InitializeThenDiscover => Some(HandshakeOrder::Discover),
+            HandshakeOrder::Initialize | HandshakeOrder::Discover => None,
+        }
+    }
+}
+
+/// The handshake for a server: of the era that is pinned or that its caller can follow, of the era
+/// that it is known to speak, or discovery with fallback.
+///
+/// A tool that asks its client in the old way, during the call, fails in the era without sessions; a
+/// server that speaks both is therefore spoken to in the era of the client that it may ask.
+pub(super) fn handshake_order(
+    known: Option<Era>,
+    wanted: Option<&str>,
+    in_session: bool,
+) -> HandshakeOrder {
     // A handshake cannot negotiate a version that has no handshake.
     let old_enough = |wanted: &str| meets(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str(), wanted);
-    match (known, wanted.is_none_or(old_enough)) {
-        (Some(Era::Legacy), true) => HandshakeOrder::Initialize,
-        (Some(Era::Modern), _) | (_, false) => HandshakeOrder::Discover,
-        (None, true) => HandshakeOrder::DiscoverThenInitialize,
+    match known {
+        _ if wanted.is_some_and(|wanted| !old_enough(wanted)) => HandshakeOrder::Discover,
+        Some(Era::Legacy) => HandshakeOrder::Initialize,
+        _ if in_session || wanted.is_some_and(is_pin) => HandshakeOrder::InitializeThenDiscover,
+        Some(Era::Modern) => HandshakeOrder::Discover,
+        None => HandshakeOrder::DiscoverThenInitialize,
     }
+}
+
+/// Whether a version of a manifest is one of the protocol's, which pins its era, and not the
+/// beginning of one.
+fn is_pin(wanted: &str) -> bool {
+    ProtocolVersion::KNOWN_VERSIONS.iter().any(|version| version.as_str() == wanted)
 }
 
 /// Refuses a negotiated version that is older than the manifest's `protocol_version`.
@@ -97,10 +125,27 @@ mod tests {
 
     #[test]
     fn what_has_no_handshake_is_not_greeted() {
-        let order = handshake_order;
+        let order = |known, wanted| handshake_order(known, wanted, false);
         assert_eq!(order(None, Some("2026-07")), HandshakeOrder::Discover);
         assert_eq!(order(Some(Era::Modern), Some("2025-03")), HandshakeOrder::Discover);
         assert_eq!(order(Some(Era::Legacy), Some("2025-03")), HandshakeOrder::Initialize);
         assert_eq!(order(None, Some("2025-03")), HandshakeOrder::DiscoverThenInitialize);
+    }
+
+    #[test]
+    fn handshake_follows_the_pin_and_the_client() {
+        let (legacy_first, modern) =
+            (HandshakeOrder::InitializeThenDiscover, HandshakeOrder::Discover);
+        for (known, wanted, in_session, expected) in [
+            (None, None, true, legacy_first),
+            (Some(Era::Modern), None, true, legacy_first),
+            (Some(Era::Modern), None, false, modern),
+            (Some(Era::Modern), Some("2025-11-25"), false, legacy_first),
+            (Some(Era::Legacy), Some("2025-11-25"), true, HandshakeOrder::Initialize),
+            (None, Some("2026-07-28"), true, modern),
+        ] {
+            let order = handshake_order(known, wanted, in_session);
+            assert_eq!(order, expected, "{known:?} {wanted:?} {in_session}");
+        }
     }
 }

@@ -39,6 +39,12 @@ impl McpClient {
         match order {
             HandshakeOrder::Initialize => self.initialize().await,
             HandshakeOrder::Discover => self.discover().await,
+            HandshakeOrder::InitializeThenDiscover => {
+                match tokio::time::timeout(PROBE, self.initialize()).await {
+                    Ok(Ok(())) => Ok(()),
+                    Ok(Err(_)) | Err(_) => self.discover().await,
+                }
+            }
             HandshakeOrder::DiscoverThenInitialize => {
                 match tokio::time::timeout(PROBE, self.discover()).await {
                     Ok(Err(fault)) if is_legacy(&fault) => self.initialize().await,

@@ -14,6 +14,8 @@ pub(super) struct ConnectionPoolKey {
     owner: Option<ItemOwner>,
     /// The capabilities that the server learned, as JSON, where it may ask the caller.
     asks: Option<String>,
+    /// Whether the caller that may be asked holds a session, whose era the connection follows.
+    in_session: bool,
     /// Approvers fill in forms for any caller, so callers can share this connection.
     forms: bool,
 }
@@ -25,14 +27,20 @@ impl ConnectionPoolKey {
 
     fn of(target: TargetKey, personal: bool, actor: &Actor, able: &Abilities) -> ConnectionPoolKey {
         // The server learns what this caller can answer, so the connection is private to its actor.
-        let asks = able.kinds.iter().any(|kind| !(able.people && *kind == InquiryKind::Form));
+        let asks = asks_caller(able);
         ConnectionPoolKey {
             target,
             owner: (personal || asks).then(|| ItemOwner::new(actor)),
             asks: asks.then(|| able.told.to_string()),
+            in_session: asks && able.in_session,
             forms: able.people,
         }
     }
+}
+
+/// Whether the server may ask the caller itself, and not only people in the inbox.
+pub(super) fn asks_caller(able: &Abilities) -> bool {
+    able.kinds.iter().any(|kind| !(able.people && *kind == InquiryKind::Form))
 }
 
 #[cfg(test)]

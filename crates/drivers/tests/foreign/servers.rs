@@ -50,6 +50,22 @@ fn everything_server_answers_in_every_content_kind() {
 }
 
 #[test]
+fn everything_server_lists_tools_that_ask_clients() {
+    let stage = npm(Stage::reading("echo", &[]), "server-everything", &[]);
+    let listing = list(&stage);
+    let names: Vec<&str> = listing["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    for name in ["get-roots-list", "trigger-elicitation-request", "trigger-sampling-request"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert!(names.len() >= 17, "{names:?}");
+}
+
+#[test]
 fn everything_server_reports_progress_and_respects_timeout() {
     let mut stage =
         npm(Stage::reading("trigger-long-running-operation", &[]), "server-everything", &[]);

@@ -81,7 +81,7 @@ impl ClientSession {
     /// The client's capabilities as drivers see them.
     pub(super) fn abilities(&self) -> Abilities {
         let told = serde_json::from_str(&self.capabilities).unwrap_or_default();
-        Abilities { kinds: self.kinds.clone(), told, ..Abilities::default() }
+        Abilities { kinds: self.kinds.clone(), told, in_session: true, ..Abilities::default() }
     }
 
     /// Size of what the client said and set, in bytes.

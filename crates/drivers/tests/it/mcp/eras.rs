@@ -54,3 +54,28 @@ fn a_version_is_a_minimum() {
     let mut stage = Stage::reading("text", &[]).with("protocol_version", json!("2026-07-28"));
     assert!(stage.run(json!({"text": "1"})).result.is_err());
 }
+
+#[test]
+fn server_of_both_eras_follows_its_client() {
+    let session = ["initialize", "notifications/initialized", "tools/list", "tools/call"];
+    let stateless = ["server/discover", "tools/list", "tools/call"];
+    let refused_first = ["initialize", "server/discover", "tools/list", "tools/call"];
+    let mut stage = Stage::reading("journal", &["both"]);
+    let mut journal = |fills_in, in_session| {
+        (stage.fills_in, stage.in_session) = (fills_in, in_session);
+        let heard = stage.journal().into_iter();
+        heard.filter(|heard| heard != "subscriptions/listen").collect::<Vec<_>>()
+    };
+    assert_eq!(journal(true, true), session);
+    assert_eq!(journal(true, false), stateless);
+    // A client that is never asked has no use for a session of its own.
+    assert_eq!(journal(false, true), stateless);
+    let mut modern = Stage::reading("journal", &["modern"]);
+    (modern.fills_in, modern.in_session) = (true, true);
+    let heard: Vec<String> =
+        modern.journal().into_iter().filter(|heard| heard != "subscriptions/listen").collect();
+    assert_eq!(heard, refused_first);
+    let pinned = Stage::reading("journal", &["both"]);
+    let mut pinned = pinned.with("protocol_version", json!("2025-06-18"));
+    assert_eq!(pinned.journal(), session);
+}

@@ -38,6 +38,8 @@ pub(crate) struct Stage {
     pub(crate) patient: bool,
     /// Whether the caller answers every elicitation.
     pub(crate) fills_in: bool,
+    /// Whether the caller holds a session (`Abilities::in_session`).
+    pub(crate) in_session: bool,
     /// The lowest level of log messages that the caller wants.
     pub(crate) remarks: Option<String>,
     driver: Option<Arc<Mcp>>,
@@ -86,6 +88,7 @@ impl Stage {
             actor: "agent:test",
             patient: false,
             fills_in: false,
+            in_session: false,
             remarks: None,
             driver: None,
             runtime: tokio::runtime::Builder::new_multi_thread()
@@ -196,8 +199,8 @@ impl Stage {
         let (link, mut heard) = Link::new();
         let deadline = Instant::now() + self.patience;
         let attempt = Attempt::new(&permit, &plan, 1, deadline, cancel.clone(), link).unwrap();
-        let (patient, remarks) = (self.patient, self.remarks.clone());
-        let mut able = Abilities { patient, remarks, ..Abilities::default() };
+        let (patient, in_session, remarks) = (self.patient, self.in_session, self.remarks.clone());
+        let mut able = Abilities { patient, in_session, remarks, ..Abilities::default() };
         if self.fills_in {
             able.kinds.insert(InquiryKind::Form);
             able.told = json!({"elicitation": {"form": {}}});
